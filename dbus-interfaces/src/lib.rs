@@ -1,1 +1,17 @@
-//! Contract to come.
+//! The contract of Linux Workload Guard on D-Bus.
+//!
+//! Each interface is declared once, in a file of its own, over a backend trait: the server, the
+//! client proxy, the documentation and the introspection all come from that one block. This crate
+//! knows neither the policy's types nor the daemon's.
+
+pub mod error;
+pub mod guard1;
+pub mod names;
+pub mod scope;
+pub mod systemd1;
+pub mod types;
+pub mod workload1;
+
+pub use error::GuardError;
+pub use guard1::{Guard1, Guard1Backend, Guard1Proxy};
+pub use workload1::{Workload1, Workload1Backend, Workload1Proxy};

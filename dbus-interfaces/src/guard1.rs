@@ -1,0 +1,289 @@
+//! `org.workloadguard.Guard1`: the guard itself.
+
+// The macros write undocumented items; that each member is documented is what tests/golden.rs checks.
+#![allow(missing_docs, clippy::too_many_arguments)]
+
+use std::collections::HashMap;
+use std::future::Future;
+use std::sync::Arc;
+
+use zbus::message::Header;
+use zbus::names::OwnedUniqueName;
+use zbus::object_server::SignalEmitter;
+use zvariant::{OwnedFd, OwnedObjectPath, OwnedValue};
+
+use crate::error::GuardError;
+use crate::types::{ClassRow, SettingRow, WatchedRow, WorkloadRow};
+
+/// What serves [`Guard1`]. Methods answer when the change is done and was read back; getters read the
+/// last published state and cannot fail.
+pub trait Guard1Backend: Send + Sync + 'static {
+    /// Behind `Attach`. `caller` is absent on a connection without a bus.
+    fn attach(
+        &self,
+        caller: Option<OwnedUniqueName>,
+        pids: Vec<u32>,
+        class: String,
+        options: HashMap<String, OwnedValue>,
+    ) -> impl Future<Output = Result<OwnedObjectPath, GuardError>> + Send;
+    /// Behind `AttachFds`.
+    fn attach_fds(
+        &self,
+        caller: Option<OwnedUniqueName>,
+        pidfds: Vec<OwnedFd>,
+        class: String,
+        options: HashMap<String, OwnedValue>,
+    ) -> impl Future<Output = Result<OwnedObjectPath, GuardError>> + Send;
+    /// Behind `Route`.
+    fn route(
+        &self,
+        caller: Option<OwnedUniqueName>,
+        pid: u32,
+        class: String,
+    ) -> impl Future<Output = Result<OwnedObjectPath, GuardError>> + Send;
+    /// Behind `Release`: answers the control group that the processes are in now.
+    fn release(
+        &self,
+        caller: Option<OwnedUniqueName>,
+        pid: u32,
+    ) -> impl Future<Output = Result<String, GuardError>> + Send;
+    /// Behind `Reload`.
+    fn reload(&self) -> impl Future<Output = Result<(), GuardError>> + Send;
+    /// Behind `ListWorkloads`.
+    fn workloads(&self) -> Vec<WorkloadRow>;
+    /// Behind `Settings`.
+    fn settings(&self) -> Vec<SettingRow>;
+    /// Behind `State`.
+    fn state(&self) -> String;
+    /// Behind `StateReasons`.
+    fn state_reasons(&self) -> Vec<String>;
+    /// Behind `Capabilities`.
+    fn capabilities(&self) -> Vec<String>;
+    /// Behind `Watched`.
+    fn watched(&self) -> Vec<WatchedRow>;
+    /// Behind `Classes`.
+    fn classes(&self) -> Vec<ClassRow>;
+    /// Behind `RoutedTotal`.
+    fn routed_total(&self) -> u64;
+    /// Behind `RecoveredTotal`.
+    fn recovered_total(&self) -> u64;
+    /// Behind `FailedTotal`.
+    fn failed_total(&self) -> u64;
+}
+
+/// The object at [`crate::names::GUARD_PATH`].
+pub struct Guard1<B>(pub Arc<B>);
+
+fn sender(header: &Header<'_>) -> Option<OwnedUniqueName> {
+    header.sender().map(|name| name.to_owned().into())
+}
+
+/// Watches the processes of the protected slices, moves heavy ones into slices with a budget, and
+/// brings them back when they calm down.
+#[zbus::interface(
+    name = "org.workloadguard.Guard1",
+    proxy(
+        default_service = "org.workloadguard.Guard1",
+        default_path = "/org/workloadguard/Guard1",
+        gen_blocking = false,
+    )
+)]
+impl<B: Guard1Backend> Guard1<B> {
+    /// Puts processes, with their descendants, into a class and keeps them there until they are
+    /// released. The first one is the root of the new workload; PID 0 is the caller.
+    ///
+    /// @pids: 1 to 256 processes of the caller's user.
+    /// @class: `protected`, `heavy`, or another class of the settings.
+    /// @options: `reason` (s): why, for status; at most 200 bytes. An unknown option is refused.
+    /// @workload: the new object; it has org.workloadguard.Workload1.
+    ///
+    /// Errors: NoSuchProcess, NeverMoved, OutOfReach, UnknownClass, LimitExceeded, InvalidSettings,
+    /// SystemdRefused, Timeout.
+    #[zbus(out_args("workload"))]
+    async fn attach(
+        &self,
+        #[zbus(header)] header: Header<'_>,
+        pids: Vec<u32>,
+        class: String,
+        options: HashMap<String, OwnedValue>,
+    ) -> Result<OwnedObjectPath, GuardError> {
+        self.0.attach(sender(&header), pids, class, options).await
+    }
+
+    /// As Attach, with a pidfd for each process: no PID can be mistaken for its successor.
+    ///
+    /// @pidfds: 1 to 16 descriptors from pidfd_open(2).
+    /// @class: as for Attach.
+    /// @options: as for Attach.
+    /// @workload: as for Attach.
+    #[zbus(out_args("workload"))]
+    async fn attach_fds(
+        &self,
+        #[zbus(header)] header: Header<'_>,
+        pidfds: Vec<OwnedFd>,
+        class: String,
+        options: HashMap<String, OwnedValue>,
+    ) -> Result<OwnedObjectPath, GuardError> {
+        self.0
+            .attach_fds(sender(&header), pidfds, class, options)
+            .await
+    }
+
+    /// Routes a process with its descendants as detection would: it comes back when it calms down.
+    ///
+    /// @pid: the root of the tree; 0 is the caller.
+    /// @class: the class to route into, usually `heavy`.
+    /// @workload: as for Attach.
+    #[zbus(out_args("workload"))]
+    async fn route(
+        &self,
+        #[zbus(header)] header: Header<'_>,
+        pid: u32,
+        class: String,
+    ) -> Result<OwnedObjectPath, GuardError> {
+        self.0.route(sender(&header), pid, class).await
+    }
+
+    /// Ends the workload that a process is in, and brings its processes back to where they came from.
+    ///
+    /// @pid: any process of the workload; 0 is the caller.
+    /// @control_group: where they are now, relative to the cgroup mount.
+    ///
+    /// Errors: NoSuchWorkload, SystemdRefused, Timeout.
+    #[zbus(out_args("control_group"))]
+    async fn release(
+        &self,
+        #[zbus(header)] header: Header<'_>,
+        pid: u32,
+    ) -> Result<String, GuardError> {
+        self.0.release(sender(&header), pid).await
+    }
+
+    /// Every workload: its object, root PID, class, reason, CPU in percent of one logical CPU, source
+    /// and present control group, command, and since when in microseconds since 1970.
+    #[zbus(out_args("workloads"))]
+    fn list_workloads(&self) -> Vec<WorkloadRow> {
+        self.0.workloads()
+    }
+
+    /// Every setting: key, effective value, and where the value came from.
+    #[zbus(out_args("settings"))]
+    fn settings(&self) -> Vec<SettingRow> {
+        self.0.settings()
+    }
+
+    /// Reads the settings again. With InvalidSettings the old ones stay in force.
+    async fn reload(&self) -> Result<(), GuardError> {
+        self.0.reload().await
+    }
+
+    /// The guard's version.
+    #[zbus(property(emits_changed_signal = "const"))]
+    fn version(&self) -> String {
+        env!("CARGO_PKG_VERSION").to_owned()
+    }
+
+    /// `normal`, `degraded` or `paused`.
+    #[zbus(property)]
+    fn state(&self) -> String {
+        self.0.state()
+    }
+
+    /// Why the state is not normal, a sentence each, with the way out; empty when it is.
+    #[zbus(property)]
+    fn state_reasons(&self) -> Vec<String> {
+        self.0.state_reasons()
+    }
+
+    /// What this machine offers: `cpu-controller`, `pidfds` and the like.
+    #[zbus(property)]
+    fn capabilities(&self) -> Vec<String> {
+        self.0.capabilities()
+    }
+
+    /// The units whose processes are looked at, and how many processes each holds.
+    #[zbus(property(emits_changed_signal = "false"))]
+    fn watched(&self) -> Vec<WatchedRow> {
+        self.0.watched()
+    }
+
+    /// The classes: name, slice, the quota that the kernel enforces (percent of one logical CPU, 0 for
+    /// none) and the weight that counts between classes.
+    #[zbus(property)]
+    fn classes(&self) -> Vec<ClassRow> {
+        self.0.classes()
+    }
+
+    /// Routes since the guard started.
+    #[zbus(property(emits_changed_signal = "false"))]
+    fn routed_total(&self) -> u64 {
+        self.0.routed_total()
+    }
+
+    /// Recoveries since the guard started.
+    #[zbus(property(emits_changed_signal = "false"))]
+    fn recovered_total(&self) -> u64 {
+        self.0.recovered_total()
+    }
+
+    /// Moves that failed since the guard started.
+    #[zbus(property(emits_changed_signal = "false"))]
+    fn failed_total(&self) -> u64 {
+        self.0.failed_total()
+    }
+
+    /// A process tree was moved into a class.
+    ///
+    /// @workload: its object.
+    /// @pid: its root process.
+    /// @class: where to.
+    /// @reason: `known-heavy`, `sustained-cpu`, `requested` or `placed`.
+    /// @source: the control group that it came from.
+    /// @destination: the control group that it is in.
+    /// @command: the root's command line, made printable.
+    #[zbus(signal)]
+    pub async fn routed(
+        emitter: &SignalEmitter<'_>,
+        workload: OwnedObjectPath,
+        pid: u32,
+        class: &str,
+        reason: &str,
+        source: &str,
+        destination: &str,
+        command: &str,
+    ) -> zbus::Result<()>;
+
+    /// A process tree was brought back.
+    ///
+    /// @workload: the object that it had.
+    /// @pid: its root process.
+    /// @class: the class that it left.
+    /// @destination: the control group that it is in now.
+    /// @exact: whether that is the very one that it came from.
+    /// @note: in words, what was done instead when it is not.
+    #[zbus(signal)]
+    pub async fn recovered(
+        emitter: &SignalEmitter<'_>,
+        workload: OwnedObjectPath,
+        pid: u32,
+        class: &str,
+        destination: &str,
+        exact: bool,
+        note: &str,
+    ) -> zbus::Result<()>;
+
+    /// A move was tried and did not happen.
+    ///
+    /// @pid: the root process.
+    /// @class: the class of the move.
+    /// @error: the error's name, as a method would have answered it.
+    /// @text: what went wrong, in words.
+    #[zbus(signal)]
+    pub async fn move_failed(
+        emitter: &SignalEmitter<'_>,
+        pid: u32,
+        class: &str,
+        error: &str,
+        text: &str,
+    ) -> zbus::Result<()>;
+}

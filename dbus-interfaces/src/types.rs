@@ -1,0 +1,155 @@
+//! Wire types: what travels in a message body.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use zvariant::{OwnedObjectPath, OwnedValue, Type, Value};
+
+/// Declares an enum that travels as a string, with both directions from one list.
+macro_rules! string_enum {
+    ($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident = $text:literal),+ $(,)? }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+        pub enum $name { $($(#[$vdoc])* #[serde(rename = $text)] $variant),+ }
+
+        impl $name {
+            /// Every value.
+            pub const ALL: &[$name] = &[$($name::$variant),+];
+
+            /// Its spelling on the bus.
+            pub fn as_str(self) -> &'static str {
+                match self { $($name::$variant => $text),+ }
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.pad(self.as_str())
+            }
+        }
+
+        impl std::str::FromStr for $name {
+            type Err = UnknownValue;
+            fn from_str(text: &str) -> Result<Self, UnknownValue> {
+                match text { $($text => Ok($name::$variant),)+ _ => Err(UnknownValue) }
+            }
+        }
+
+        // Sent as its text, so that a newer guard's extra value is data to an older client, not a broken message.
+        impl Type for $name {
+            const SIGNATURE: &'static zvariant::Signature = <str as Type>::SIGNATURE;
+        }
+    };
+}
+
+/// A string that is not a value of its enum.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UnknownValue;
+
+string_enum! {
+    /// How the guard is.
+    State {
+        /// It routes, and budgets hold.
+        Normal = "normal",
+        /// Something is missing; `StateReasons` says what. What can go on goes on.
+        Degraded = "degraded",
+        /// Routing is held by a client.
+        Paused = "paused",
+    }
+}
+
+string_enum! {
+    /// Why a workload is where it is.
+    Reason {
+        /// A rule named its command.
+        KnownHeavy = "known-heavy",
+        /// It used CPU at or above the threshold for enough samples in a row.
+        SustainedCpu = "sustained-cpu",
+        /// A caller asked for the route (`Route`); it comes back as a detected one would.
+        Requested = "requested",
+        /// A person or an app put it there (`run`, `protect`, `Attach`); it stays until released.
+        Placed = "placed",
+    }
+}
+
+/// One row of `ListWorkloads`: an adopted process tree.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Type, Value, OwnedValue)]
+pub struct WorkloadRow {
+    /// Its object, which has `org.workloadguard.Workload1`.
+    pub path: OwnedObjectPath,
+    /// PID of its root process.
+    pub pid: u32,
+    /// Its class, such as `heavy`.
+    pub class: String,
+    /// Why it is there: `known-heavy`, `sustained-cpu`, `requested` or `placed`.
+    pub reason: String,
+    /// CPU of the whole tree over the last sample, in percent of one logical CPU.
+    pub cpu: f64,
+    /// Control group that it came from, relative to the cgroup mount.
+    pub source: String,
+    /// Control group that it is in.
+    pub control_group: String,
+    /// Command line of its root process, made printable.
+    pub command: String,
+    /// When it was moved, in microseconds since 1970.
+    pub since: u64,
+}
+
+/// One row of `Classes`: a kind of work with a slice and a budget.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Type, Value, OwnedValue)]
+pub struct ClassRow {
+    /// Its name, such as `heavy`.
+    pub name: String,
+    /// Its slice.
+    pub slice: String,
+    /// The budget that the kernel enforces on the slice, in percent of one logical CPU; 0 when none.
+    pub quota: u32,
+    /// The weight that counts against the other classes: `cpu.weight` of the outermost slice below
+    /// the user manager; 0 when the kernel has none there.
+    pub weight: u32,
+}
+
+/// One row of `Watched`: a unit whose processes the guard looks at.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, Type, Value, OwnedValue)]
+pub struct WatchedRow {
+    /// The unit, such as `protected-workload.slice`.
+    pub unit: String,
+    /// Processes in it and below at the last sample.
+    pub processes: u32,
+}
+
+/// One row of `Settings`: an effective value and where it came from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, Type)]
+pub struct SettingRow {
+    /// Dotted key, such as `routing.cpu_threshold`.
+    pub key: String,
+    /// The value as TOML would write it.
+    pub value: String,
+    /// `default`, a file with its line, or the name of an environment variable.
+    pub origin: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_string_enum_survives_the_round_trip() {
+        for state in State::ALL {
+            assert_eq!(state.as_str().parse(), Ok(*state));
+        }
+        for reason in Reason::ALL {
+            assert_eq!(reason.as_str().parse(), Ok(*reason));
+        }
+        assert_eq!("frob".parse::<State>(), Err(UnknownValue));
+    }
+
+    #[test]
+    fn the_signatures_are_what_the_golden_xml_promises() {
+        assert_eq!(WorkloadRow::SIGNATURE.to_string(), "(oussdssst)");
+        assert_eq!(ClassRow::SIGNATURE.to_string(), "(ssuu)");
+        assert_eq!(WatchedRow::SIGNATURE.to_string(), "(su)");
+        assert_eq!(SettingRow::SIGNATURE.to_string(), "(sss)");
+        assert_eq!(State::SIGNATURE.to_string(), "s");
+    }
+}

@@ -1,0 +1,35 @@
+//! Kinds of work.
+
+/// A kind of work with a slice. Its budget and weight are the slice's own unit settings: systemd has
+/// them already, so no second copy is kept here.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Class {
+    /// Its name: lower-case letters, digits and `_`, at most 32 bytes.
+    pub name: String,
+    /// Its slice, such as `heavy-workload.slice`.
+    pub slice: String,
+}
+
+/// The slices above `slice`, outermost first, then itself: a dash nests (systemd.slice(5)), so
+/// `heavy-workload.slice` is below `heavy.slice`.
+pub fn slice_chain(slice: &str) -> Vec<String> {
+    let stem = slice.strip_suffix(".slice").unwrap_or(slice);
+    let mut chain: Vec<String> = stem
+        .match_indices('-')
+        .map(|(at, _)| format!("{}.slice", &stem[..at]))
+        .collect();
+    chain.push(format!("{stem}.slice"));
+    chain
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_dash_nests() {
+        assert_eq!(slice_chain("heavy-workload.slice"), ["heavy.slice", "heavy-workload.slice"]);
+        assert_eq!(slice_chain("app.slice"), ["app.slice"]);
+        assert_eq!(slice_chain("a-b-c.slice"), ["a.slice", "a-b.slice", "a-b-c.slice"]);
+    }
+}

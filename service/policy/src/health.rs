@@ -1,0 +1,60 @@
+//! What keeps the guard from doing all of its work, in words with the way out.
+
+use std::path::PathBuf;
+
+/// One reason for `degraded`.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
+pub enum Problem {
+    /// The user manager has no cpu controller.
+    #[error(
+        "the cpu controller is not delegated to the user manager ({controllers_file}), so quotas and weights are not enforced; \
+         as root, put \"[Service]\\nDelegate=cpu cpuset io memory pids\" into /etc/systemd/system/user@.service.d/delegate.conf, \
+         run `systemctl daemon-reload` and log in again"
+    )]
+    NoCpuController {
+        /// The file that says so.
+        controllers_file: String,
+    },
+    /// A slice has no cgroup.
+    #[error("{slice} has no control group: {why}; `systemctl --user start {slice}` shows more")]
+    SliceMissing {
+        /// The slice.
+        slice: String,
+        /// What systemd said.
+        why: String,
+    },
+    /// A slice has no budget of its own.
+    #[error("{slice} has no CPUQuota, so {class} work is not bounded; install the guard's slice units")]
+    NoBudget {
+        /// The slice.
+        slice: String,
+        /// Its class.
+        class: String,
+    },
+    /// The kernel's value is not systemd's.
+    #[error("{file} says {kernel}, though systemd says {systemd}; `systemctl --user restart {unit}` applies it when the slice is empty")]
+    BudgetNotInKernel {
+        /// The unit.
+        unit: String,
+        /// The kernel's file.
+        file: String,
+        /// Its value.
+        kernel: String,
+        /// systemd's value.
+        systemd: String,
+    },
+    /// The state folder cannot be written.
+    #[error("the routes cannot be saved in {}: {error}; routing goes on, but a restart of the guard may have to guess where work came from", path.display())]
+    StateUnwritable {
+        /// The file.
+        path: PathBuf,
+        /// The system's words.
+        error: String,
+    },
+    /// systemd does not answer.
+    #[error("systemd's user manager does not answer on the bus: {0}")]
+    NoSystemd(String),
+    /// A settings or rules file was wrong at start, so that defaults are in force.
+    #[error("{0}")]
+    Settings(String),
+}
