@@ -1,0 +1,1 @@
+//! Control groups (version 2), read below their mount.

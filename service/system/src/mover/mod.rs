@@ -1,0 +1,1 @@
+//! Moves of process trees between units.

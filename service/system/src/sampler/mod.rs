@@ -1,0 +1,1 @@
+//! The periodic look at the watched processes and at our scopes.
