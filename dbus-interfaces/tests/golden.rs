@@ -1,0 +1,257 @@
+//! The introspection XML is the contract: what the objects serve is compared with the files in `xml/`.
+//!
+//! After a deliberate change: `UPDATE_GOLDEN=1 cargo test -p workload-guard-dbus --test golden`.
+
+use std::collections::HashMap;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::sync::Arc;
+
+use futures_lite::future;
+use workload_guard_dbus::types::{ClassRow, SettingRow, State, WatchedRow, WorkloadRow};
+use workload_guard_dbus::{
+    Guard1, Guard1Backend, Guard1Proxy, GuardError, Workload1, Workload1Backend, names,
+};
+use zbus::names::OwnedUniqueName;
+use zvariant::{OwnedFd, OwnedObjectPath, OwnedValue};
+
+struct Fake;
+
+impl Guard1Backend for Fake {
+    async fn attach(
+        &self,
+        _caller: Option<OwnedUniqueName>,
+        pids: Vec<u32>,
+        class: String,
+        _options: HashMap<String, OwnedValue>,
+    ) -> Result<OwnedObjectPath, GuardError> {
+        match pids.first() {
+            Some(_) if class == "heavy" => Ok(names::workload_path("lwg-heavy-placed-1-2.scope")),
+            Some(_) => Err(GuardError::UnknownClass(format!(
+                "there is no class {class}"
+            ))),
+            None => Err(GuardError::NoSuchProcess("no process was named".into())),
+        }
+    }
+    async fn attach_fds(
+        &self,
+        caller: Option<OwnedUniqueName>,
+        _pidfds: Vec<OwnedFd>,
+        class: String,
+        options: HashMap<String, OwnedValue>,
+    ) -> Result<OwnedObjectPath, GuardError> {
+        self.attach(caller, vec![1], class, options).await
+    }
+    async fn route(
+        &self,
+        caller: Option<OwnedUniqueName>,
+        pid: u32,
+        class: String,
+    ) -> Result<OwnedObjectPath, GuardError> {
+        self.attach(caller, vec![pid], class, HashMap::new()).await
+    }
+    async fn release(
+        &self,
+        _caller: Option<OwnedUniqueName>,
+        _pid: u32,
+    ) -> Result<String, GuardError> {
+        Ok("/a".into())
+    }
+    async fn reload(&self) -> Result<(), GuardError> {
+        Ok(())
+    }
+    fn workloads(&self) -> Vec<WorkloadRow> {
+        Vec::new()
+    }
+    fn settings(&self) -> Vec<SettingRow> {
+        Vec::new()
+    }
+    fn state(&self) -> String {
+        State::Normal.to_string()
+    }
+    fn state_reasons(&self) -> Vec<String> {
+        Vec::new()
+    }
+    fn capabilities(&self) -> Vec<String> {
+        Vec::new()
+    }
+    fn watched(&self) -> Vec<WatchedRow> {
+        Vec::new()
+    }
+    fn classes(&self) -> Vec<ClassRow> {
+        vec![ClassRow {
+            name: "heavy".into(),
+            slice: "heavy-workload.slice".into(),
+            quota: 400,
+            weight: 100,
+        }]
+    }
+    fn routed_total(&self) -> u64 {
+        7
+    }
+    fn recovered_total(&self) -> u64 {
+        0
+    }
+    fn failed_total(&self) -> u64 {
+        0
+    }
+}
+
+impl Workload1Backend for Fake {
+    async fn release(&self) -> Result<String, GuardError> {
+        Ok("/a".into())
+    }
+    fn pids(&self) -> Vec<u32> {
+        vec![1]
+    }
+    fn root_pid(&self) -> u32 {
+        1
+    }
+    fn class(&self) -> String {
+        "heavy".into()
+    }
+    fn reason(&self) -> String {
+        "placed".into()
+    }
+    fn reason_text(&self) -> String {
+        String::new()
+    }
+    fn cpu(&self) -> f64 {
+        0.0
+    }
+    fn unit(&self) -> String {
+        "lwg-heavy-placed-1-2.scope".into()
+    }
+    fn source_control_group(&self) -> String {
+        "/a".into()
+    }
+    fn control_group(&self) -> String {
+        "/b".into()
+    }
+    fn command(&self) -> String {
+        "make".into()
+    }
+    fn since(&self) -> u64 {
+        0
+    }
+}
+
+const WORKLOAD: &str = "/org/workloadguard/Guard1/workload/x";
+
+/// A server and a client on a socket pair: no bus is needed.
+fn connect() -> (zbus::Connection, zbus::Connection) {
+    let (server, client) = UnixStream::pair().expect("a socket pair");
+    let backend = Arc::new(Fake);
+    let server = async {
+        zbus::connection::Builder::async_io_unix_stream(server)
+            .server(zbus::Guid::generate())?
+            .p2p()
+            .serve_at(names::GUARD_PATH, Guard1(backend.clone()))?
+            .serve_at(WORKLOAD, Workload1(backend))?
+            .build()
+            .await
+    };
+    let client = async {
+        zbus::connection::Builder::async_io_unix_stream(client)
+            .p2p()
+            .build()
+            .await
+    };
+    async_io::block_on(future::try_zip(server, client)).expect("both ends connect")
+}
+
+/// The `<interface>` element of `name`, as the object serves it.
+fn introspect(client: &zbus::Connection, path: &str, name: &str) -> String {
+    let xml: String = async_io::block_on(async {
+        client
+            .call_method(
+                None::<&str>,
+                path,
+                Some("org.freedesktop.DBus.Introspectable"),
+                "Introspect",
+                &(),
+            )
+            .await
+            .expect("Introspect answers")
+            .body()
+            .deserialize()
+            .expect("a string")
+    });
+    let start = xml
+        .find(&format!("<interface name=\"{name}\">"))
+        .expect("the interface is there");
+    let end = start + xml[start..].find("</interface>").expect("it ends") + "</interface>".len();
+    let mut out: String = xml[start..end]
+        .lines()
+        .map(|line| line.strip_prefix("  ").unwrap_or(line).trim_end())
+        .collect::<Vec<_>>()
+        .join("\n");
+    out.push('\n');
+    out
+}
+
+fn compare(name: &str, live: &str) {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("xml")
+        .join(format!("{name}.xml"));
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        std::fs::write(&file, live).expect("the golden file can be written");
+    }
+    let golden = std::fs::read_to_string(&file).expect("the golden file is there");
+    assert_eq!(live, golden, "{} is not what {name} serves", file.display());
+}
+
+/// Every member stands below a comment, and every argument has a name.
+fn assert_documented(name: &str, xml: &str) {
+    let mut after_comment = false;
+    for line in xml.lines().map(str::trim) {
+        if ["<method", "<signal", "<property"]
+            .iter()
+            .any(|tag| line.starts_with(tag))
+        {
+            assert!(after_comment, "{name}: no documentation above {line}");
+        }
+        if line.starts_with("<arg") {
+            assert!(
+                line.contains("name=\""),
+                "{name}: an argument without a name: {line}"
+            );
+        }
+        after_comment = line.ends_with("-->");
+    }
+}
+
+#[test]
+fn guard1_serves_its_golden_xml() {
+    let (_server, client) = connect();
+    let xml = introspect(&client, names::GUARD_PATH, "org.workloadguard.Guard1");
+    assert_documented("Guard1", &xml);
+    compare("org.workloadguard.Guard1", &xml);
+}
+
+#[test]
+fn workload1_serves_its_golden_xml() {
+    let (_server, client) = connect();
+    let xml = introspect(&client, WORKLOAD, "org.workloadguard.Workload1");
+    assert_documented("Workload1", &xml);
+    compare("org.workloadguard.Workload1", &xml);
+}
+
+#[test]
+fn the_proxy_and_the_server_speak_the_same() {
+    let (_server, client) = connect();
+    async_io::block_on(async {
+        let guard = Guard1Proxy::new(&client).await.expect("a proxy");
+        assert_eq!(
+            guard.attach(vec![0], "heavy".into(), HashMap::new()).await,
+            Ok(names::workload_path("lwg-heavy-placed-1-2.scope"))
+        );
+        assert_eq!(
+            guard.attach(vec![0], "huge".into(), HashMap::new()).await,
+            Err(GuardError::UnknownClass("there is no class huge".into()))
+        );
+        assert_eq!(guard.state().await.as_deref(), Ok("normal"));
+        assert_eq!(guard.classes().await.expect("classes")[0].quota, 400);
+        assert_eq!(guard.routed_total().await, Ok(7));
+    });
+}
