@@ -1,5 +1,24 @@
 //! `cargo xtask`: builds and boots real systemds and runs the scenarios in them.
 
+mod cli;
+mod container;
 mod guest;
+mod host;
+mod images;
+mod images_command;
+mod payload;
+mod process;
+mod progress;
+mod shell;
 
-fn main() {}
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    match cli::run() {
+        Ok(status) => ExitCode::from(status),
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,37 @@
+//! The command line of `cargo xtask`.
+
+use anyhow::Result;
+use clap::{Parser, Subcommand};
+
+use crate::container::launch::{self, Launch};
+use crate::{images_command, progress, shell};
+
+/// Builds, tests and shows Linux Workload Guard in real systemds of its own.
+#[derive(Debug, Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask")]
+struct Cli {
+    #[command(subcommand)]
+    command: Cmd,
+}
+
+#[derive(Debug, Subcommand)]
+enum Cmd {
+    /// Builds the guests' root trees, lists or removes them.
+    Images(images_command::Args),
+    /// Opens a shell (or runs a command) in a fresh guest that has the product at /opt/workload-guard.
+    Shell(shell::Args),
+    /// Becomes systemd-nspawn; for ourselves only.
+    #[command(hide = true)]
+    ContainerLaunch(Launch),
+}
+
+/// Parses the command line and does what it says; returns the exit status.
+pub fn run() -> Result<u8> {
+    let cli = Cli::parse();
+    progress::start();
+    match cli.command {
+        Cmd::Images(args) => images_command::run(&args).map(|()| 0),
+        Cmd::Shell(args) => shell::run(&args),
+        Cmd::ContainerLaunch(launch) => launch::run(&launch).map(|()| 1),
+    }
+}

@@ -1,0 +1,236 @@
+//! Host packages: missing ones are printed, then installed when we may, else named in one error.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, SystemTime};
+
+use anyhow::{Context, Result, bail};
+
+use crate::progress;
+
+/// A Debian package, with the file that shows that it is there.
+#[derive(Debug, Clone, Copy)]
+pub struct Package {
+    name: &'static str,
+    /// A program, looked for on the PATH and in the sbin folders; or an absolute path.
+    evidence: &'static str,
+}
+
+const fn package(name: &'static str, evidence: &'static str) -> Package {
+    Package { name, evidence }
+}
+
+/// What building an image takes.
+pub const IMAGES: &[Package] = &[
+    package("mmdebstrap", "mmdebstrap"),
+    package(
+        "debian-archive-keyring",
+        "/usr/share/keyrings/debian-archive-keyring.gpg",
+    ),
+];
+
+/// What building an image takes without root, beyond [`IMAGES`]: a range of subordinate user ids.
+pub const IMAGES_UNPRIVILEGED: &[Package] = &[package("uidmap", "newuidmap")];
+
+/// What the container tier takes.
+pub const CONTAINER: &[Package] = &[package("systemd-container", "systemd-nspawn")];
+
+/// What the machine tier takes.
+pub const MACHINE: &[Package] = &[
+    package("qemu-system-x86", "qemu-system-x86_64"),
+    package("qemu-utils", "qemu-img"),
+    package("e2fsprogs", "mke2fs"),
+];
+
+/// Makes sure that the packages are there.
+///
+/// # Errors
+/// When some are missing and we are not root or not on Debian or Ubuntu: one error with the command to run.
+pub fn require(packages: &[&[Package]]) -> Result<()> {
+    let missing = missing(packages);
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let command = format!(
+        "apt-get install --no-install-recommends {}",
+        missing.join(" ")
+    );
+    if !super::is_root() || !super::is_debian_like() || find("apt-get").is_none() {
+        bail!(
+            "packages are missing on this machine: {}; as root on Debian or Ubuntu: {command}",
+            missing.join(", ")
+        );
+    }
+    progress::say(&format!("missing host packages, installing: {command}"));
+    install(&missing)
+}
+
+fn missing(packages: &[&[Package]]) -> Vec<&'static str> {
+    packages
+        .iter()
+        .copied()
+        .flatten()
+        .filter(|package| find(package.evidence).is_none())
+        .map(|package| package.name)
+        .collect()
+}
+
+/// Where a program (or the file of an absolute path) is.
+pub fn find(program: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path)
+        // An ordinary user's PATH lacks the sbin folders, where mke2fs lives.
+        .chain(["/usr/sbin", "/sbin"].map(PathBuf::from))
+        .map(|folder| folder.join(program))
+        .find(|candidate| candidate.is_file())
+}
+
+fn install(names: &[&str]) -> Result<()> {
+    if !lists_are_fresh(Path::new("/var/lib/apt/lists"), SystemTime::now()) {
+        update()?;
+    }
+    let names: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
+    if apt_get(&names, &[])? {
+        return Ok(());
+    }
+    // qemu-utils of another archive (backports) conflicts with the stable emulator: take the one of its version.
+    if names.iter().any(|name| name == "qemu-system-x86")
+        && let Some(version) = candidate("qemu-system-x86")?
+    {
+        progress::say(&format!(
+            "second try, with qemu-utils {version} to match qemu-system-x86"
+        ));
+        let mut pinned: Vec<String> = names
+            .iter()
+            .filter(|name| *name != "qemu-utils")
+            .cloned()
+            .collect();
+        pinned.push(format!("qemu-utils={version}"));
+        if apt_get(&pinned, &["--allow-downgrades"])? {
+            return Ok(());
+        }
+    }
+    // A mirror may have dropped what the lists still name.
+    update()?;
+    if apt_get(&names, &[])? {
+        return Ok(());
+    }
+    bail!(
+        "apt-get could not install {}; its messages are above",
+        names.join(" ")
+    )
+}
+
+fn update() -> Result<()> {
+    progress::say("apt-get update");
+    let status = quiet_apt()
+        .arg("update")
+        .status()
+        .context("cannot start apt-get")?;
+    if !status.success() {
+        bail!("apt-get update failed ({status}); its messages are above");
+    }
+    Ok(())
+}
+
+fn apt_get(names: &[String], options: &[&str]) -> Result<bool> {
+    let status = quiet_apt()
+        .args(["install", "--yes", "--no-install-recommends"])
+        .args(options)
+        .args(names)
+        .status()
+        .context("cannot start apt-get")?;
+    Ok(status.success())
+}
+
+fn quiet_apt() -> Command {
+    let mut command = Command::new("apt-get");
+    command
+        .args(["--quiet=2", "-o", "Dpkg::Use-Pty=0"])
+        .env("DEBIAN_FRONTEND", "noninteractive")
+        .stdin(Stdio::null())
+        // Our stdout is the report's.
+        .stdout(Stdio::from(std::io::stderr()));
+    command
+}
+
+fn candidate(name: &str) -> Result<Option<String>> {
+    let policy = crate::process::output_of(
+        Command::new("apt-cache")
+            .args(["policy", name])
+            .env("LC_ALL", "C"),
+    )?;
+    Ok(candidate_of(&policy))
+}
+
+fn candidate_of(policy: &str) -> Option<String> {
+    let version = policy
+        .lines()
+        .find_map(|line| line.trim().strip_prefix("Candidate: "))?;
+    (version != "(none)").then(|| version.to_owned())
+}
+
+/// Whether apt's lists exist and are younger than a week: older ones often name packages that are gone.
+fn lists_are_fresh(folder: &Path, now: SystemTime) -> bool {
+    const WEEK: Duration = Duration::from_secs(7 * 24 * 3600);
+    std::fs::read_dir(folder)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter(|entry| entry.file_name().to_string_lossy().contains("_Packages"))
+        .filter_map(|entry| entry.metadata().ok()?.modified().ok())
+        // A list from the future (a clock that was set back) is as good as a new one.
+        .any(|modified| now.duration_since(modified).unwrap_or_default() < WEEK)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn programs_are_found_on_the_path_and_files_by_their_path() {
+        assert!(find("sh").is_some());
+        assert_eq!(find("/etc/passwd"), Some(PathBuf::from("/etc/passwd")));
+        assert_eq!(find("no-such-program-anywhere"), None);
+    }
+
+    #[test]
+    fn a_missing_package_is_named_by_its_package_name() {
+        const NEEDED: &[Package] = &[
+            package("bash", "sh"),
+            package("the-package", "no-such-program-anywhere"),
+        ];
+        assert_eq!(missing(&[NEEDED, &[]]), ["the-package"]);
+    }
+
+    #[test]
+    fn the_candidate_version_is_read_from_apt_cache_policy() {
+        let policy =
+            "qemu-system-x86:\n  Installed: (none)\n  Candidate: 1:7.2+dfsg-7\n  Version table:\n";
+        assert_eq!(candidate_of(policy).as_deref(), Some("1:7.2+dfsg-7"));
+        assert_eq!(candidate_of("x:\n  Candidate: (none)\n"), None);
+        assert_eq!(candidate_of(""), None);
+    }
+
+    #[test]
+    fn lists_are_fresh_for_a_week_only() {
+        let folder = tempfile::tempdir().unwrap();
+        let now = SystemTime::now();
+        assert!(!lists_are_fresh(folder.path(), now));
+        std::fs::write(folder.path().join("lock"), "").unwrap();
+        assert!(!lists_are_fresh(folder.path(), now));
+        std::fs::write(
+            folder
+                .path()
+                .join("deb.debian.org_main_binary-amd64_Packages"),
+            "",
+        )
+        .unwrap();
+        assert!(lists_are_fresh(folder.path(), now));
+        assert!(!lists_are_fresh(
+            folder.path(),
+            now + Duration::from_secs(8 * 24 * 3600)
+        ));
+        assert!(!lists_are_fresh(&folder.path().join("missing"), now));
+    }
+}
