@@ -116,7 +116,8 @@ impl Recipe {
         let mut recipe = Self::plain(name, "trixie");
         recipe.packages.extend(COMPILER);
         recipe.sources = true;
-        recipe.customize.push(LUA_SOURCE);
+        // First, while the tree has the host's name servers.
+        recipe.customize.insert(0, LUA_SOURCE);
         recipe
     }
 
