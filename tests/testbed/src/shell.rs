@@ -1,12 +1,13 @@
 //! `cargo xtask shell`: a fresh guest to look around in.
 
 use std::io::IsTerminal;
+use std::path::PathBuf;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 
 use crate::container::ContainerSource;
 use crate::container::enter::Stdio;
-use crate::guest::Guest;
+use crate::guest::{Guest, Payload};
 use crate::payload::{self, Profile, Workspace};
 use crate::progress;
 
@@ -22,6 +23,9 @@ pub struct Args {
     /// With a release build of the product, as tests use it; else with a development build.
     #[arg(long)]
     release: bool,
+    /// Builds nothing: shows the guest this folder as the product.
+    #[arg(long, value_name = "FOLDER", conflicts_with = "release")]
+    payload: Option<PathBuf>,
     /// Command to run instead of a shell; its exit status becomes ours.
     #[arg(last = true)]
     command: Vec<String>,
@@ -29,13 +33,23 @@ pub struct Args {
 
 /// Boots, attaches, ends; returns the command's exit status.
 pub fn run(args: &Args) -> Result<u8> {
+    if let Some(folder) = &args.payload {
+        let folder = folder
+            .canonicalize()
+            .with_context(|| format!("cannot find {}", folder.display()))?;
+        return attach(args, &Payload::at(folder));
+    }
     let profile = if args.release {
         Profile::Release
     } else {
         Profile::Dev
     };
     let built = payload::build(&Workspace::locate()?, profile)?;
-    let source = ContainerSource::new(&args.suite, &built.payload)?;
+    attach(args, &built.payload)
+}
+
+fn attach(args: &Args, payload: &Payload) -> Result<u8> {
+    let source = ContainerSource::new(&args.suite, payload)?;
     let mut guest = source.boot()?;
     progress::say(&format!(
         "{} is up; the product is in /opt/workload-guard",
