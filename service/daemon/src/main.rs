@@ -1,2 +1,101 @@
-//! To come.
-fn main() {}
+//! workload-guardd: the user bus service of Linux Workload Guard.
+
+mod bus;
+mod config;
+mod guard;
+mod journal;
+mod logging;
+mod notify;
+mod paths;
+mod published;
+mod signals;
+mod store;
+
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use anyhow::{Context, bail};
+use workload_guard_dbus::{Guard1, names};
+use zbus::fdo::{DBusProxy, ObjectManager, RequestNameFlags, RequestNameReply};
+
+use bus::{Commands, GuardObject};
+use guard::Guard;
+use paths::Paths;
+use published::Board;
+use signals::Signals;
+
+/// sysexits(3): a service that is needed is not there.
+const EX_UNAVAILABLE: u8 = 69;
+
+const USAGE: &str = "\
+workload-guardd: watches the processes of the protected slices and routes heavy ones.
+
+It takes no arguments: systemd starts it (systemctl --user start workload-guard), or a call on the
+user bus does. Settings are in ~/.config/linux-workload-guard/guard.toml; WORKLOAD_GUARD_LOG=debug in
+its environment logs more. `workload-guard status` talks to it.";
+
+fn main() -> ExitCode {
+    match std::env::args().nth(1).as_deref() {
+        None => {}
+        Some("--version" | "-V") => {
+            println!("workload-guardd {}", env!("CARGO_PKG_VERSION"));
+            return ExitCode::SUCCESS;
+        }
+        Some("--help" | "-h") => {
+            println!("{USAGE}");
+            return ExitCode::SUCCESS;
+        }
+        Some(other) => {
+            eprintln!("workload-guardd: it takes no arguments, not {other:?}\n\n{USAGE}");
+            return ExitCode::from(2);
+        }
+    }
+    logging::start();
+    match async_io::block_on(run()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            log::error!("{error:#}");
+            ExitCode::from(EX_UNAVAILABLE)
+        }
+    }
+}
+
+async fn run() -> anyhow::Result<()> {
+    let signals = Signals::block()?;
+    let paths = Paths::from_environment()?;
+    let connection = zbus::connection::Builder::session()?
+        .build()
+        .await
+        .context("the user bus cannot be reached")?;
+    refuse_second(&connection).await?;
+    let board = Board::default();
+    let (commands, queue) = Commands::new();
+    // All objects, and what they show, before the name: the call that activated us comes before the
+    // reply to RequestName.
+    let server = connection.object_server();
+    server.at(names::WORKLOADS_PATH, ObjectManager).await?;
+    let guard = Guard::new(connection.clone(), paths, board.clone(), commands.clone()).await?;
+    let object = GuardObject { connection: connection.clone(), board, commands };
+    server.at(names::GUARD_PATH, Guard1(Arc::new(object))).await?;
+    let reply = connection.request_name_with_flags(names::GUARD_NAME, RequestNameFlags::DoNotQueue.into()).await;
+    if !matches!(reply, Ok(RequestNameReply::PrimaryOwner)) {
+        refuse_second(&connection).await?;
+        bail!("the bus does not give us the name {}: {reply:?}", names::GUARD_NAME);
+    }
+    guard.run(queue, signals).await
+}
+
+/// Two routers would fight over the same processes: names the first and refuses.
+async fn refuse_second(connection: &zbus::Connection) -> anyhow::Result<()> {
+    let bus = DBusProxy::new(connection).await?;
+    let name = zbus::names::BusName::try_from(names::GUARD_NAME)?;
+    if let Ok(owner) = bus.get_name_owner(name.clone()).await {
+        let pid = bus.get_connection_unix_process_id(name).await;
+        bail!(
+            "another guard runs already: process {} owns {} as {owner}; stop it first (systemctl --user stop workload-guard)",
+            pid.map_or_else(|_| "?".to_owned(), |pid| pid.to_string()),
+            names::GUARD_NAME
+        );
+    }
+    Ok(())
+}

@@ -1,0 +1,156 @@
+//! The object of `org.workloadguard.Guard1`.
+
+use std::collections::HashMap;
+
+use guard_policy::action::Placement;
+use workload_guard_dbus::types::{ClassRow, SettingRow, WatchedRow, WorkloadRow};
+use workload_guard_dbus::{Guard1Backend, GuardError};
+use zbus::names::OwnedUniqueName;
+use zvariant::{OwnedFd, OwnedObjectPath, OwnedValue};
+
+use super::caller;
+use super::command::{Command, Commands, Target};
+use super::options::Options;
+use crate::published::Board;
+
+/// Processes per `Attach`.
+const MAX_PIDS: usize = 256;
+/// Descriptors per `AttachFds`; a message carries no more anyway.
+const MAX_FDS: usize = 16;
+
+/// Serves [`Guard1Backend`].
+pub struct GuardObject {
+    /// To ask the bus who called.
+    pub connection: zbus::Connection,
+    /// What getters read.
+    pub board: Board,
+    /// Where wishes go.
+    pub commands: Commands,
+}
+
+impl GuardObject {
+    async fn place(
+        &self,
+        caller: Option<OwnedUniqueName>,
+        targets: Vec<Target>,
+        class: String,
+        placement: Placement,
+        reason: String,
+    ) -> Result<OwnedObjectPath, GuardError> {
+        let caller = caller::pid(&self.connection, caller).await?;
+        let targets = targets
+            .into_iter()
+            .map(|target| match (target, caller) {
+                // systemd would take 0 for us.
+                (Target::Pid(0), Some(pid)) => Ok(Target::Pid(pid)),
+                (Target::Pid(0), None) => Err(GuardError::NoSuchProcess(
+                    "PID 0 means the caller, and the bus does not tell who that is".into(),
+                )),
+                (target, _) => Ok(target),
+            })
+            .collect::<Result<_, _>>()?;
+        self.commands
+            .ask(|answer| Command::Place { caller, targets, class, placement, reason, answer })
+            .await
+    }
+}
+
+fn check_count(count: usize, most: usize, what: &str) -> Result<(), GuardError> {
+    match count {
+        0 => Err(GuardError::NoSuchProcess(format!("no process was named: give 1 to {most} {what}"))),
+        _ if count > most => Err(GuardError::LimitExceeded(format!(
+            "{count} {what} in one call; at most {most} are taken"
+        ))),
+        _ => Ok(()),
+    }
+}
+
+impl Guard1Backend for GuardObject {
+    async fn attach(
+        &self,
+        caller: Option<OwnedUniqueName>,
+        pids: Vec<u32>,
+        class: String,
+        options: HashMap<String, OwnedValue>,
+    ) -> Result<OwnedObjectPath, GuardError> {
+        check_count(pids.len(), MAX_PIDS, "PIDs")?;
+        let options = Options::try_from(options)?;
+        let targets = pids.into_iter().map(Target::Pid).collect();
+        self.place(caller, targets, class, Placement::Placed, options.reason).await
+    }
+
+    async fn attach_fds(
+        &self,
+        caller: Option<OwnedUniqueName>,
+        pidfds: Vec<OwnedFd>,
+        class: String,
+        options: HashMap<String, OwnedValue>,
+    ) -> Result<OwnedObjectPath, GuardError> {
+        check_count(pidfds.len(), MAX_FDS, "pidfds")?;
+        let options = Options::try_from(options)?;
+        let targets = pidfds.into_iter().map(Target::Fd).collect();
+        self.place(caller, targets, class, Placement::Placed, options.reason).await
+    }
+
+    async fn route(
+        &self,
+        caller: Option<OwnedUniqueName>,
+        pid: u32,
+        class: String,
+    ) -> Result<OwnedObjectPath, GuardError> {
+        let targets = vec![Target::Pid(pid)];
+        self.place(caller, targets, class, Placement::Routed, String::new()).await
+    }
+
+    async fn release(&self, caller: Option<OwnedUniqueName>, pid: u32) -> Result<String, GuardError> {
+        let pid = match pid {
+            0 => caller::pid(&self.connection, caller).await?.unwrap_or_default(),
+            pid => pid,
+        };
+        self.commands.ask(|answer| Command::ReleaseProcess { pid, answer }).await
+    }
+
+    async fn reload(&self) -> Result<(), GuardError> {
+        self.commands.ask(|answer| Command::Reload { answer }).await
+    }
+
+    fn workloads(&self) -> Vec<WorkloadRow> {
+        self.board.read().workloads.values().map(|view| view.row.clone()).collect()
+    }
+
+    fn settings(&self) -> Vec<SettingRow> {
+        self.board.read().settings.clone()
+    }
+
+    fn state(&self) -> String {
+        self.board.read().state.to_string()
+    }
+
+    fn state_reasons(&self) -> Vec<String> {
+        self.board.read().reasons.clone()
+    }
+
+    fn capabilities(&self) -> Vec<String> {
+        self.board.read().capabilities.clone()
+    }
+
+    fn watched(&self) -> Vec<WatchedRow> {
+        self.board.read().watched.clone()
+    }
+
+    fn classes(&self) -> Vec<ClassRow> {
+        self.board.read().classes.clone()
+    }
+
+    fn routed_total(&self) -> u64 {
+        self.board.read().totals.routed
+    }
+
+    fn recovered_total(&self) -> u64 {
+        self.board.read().totals.recovered
+    }
+
+    fn failed_total(&self) -> u64 {
+        self.board.read().totals.failed
+    }
+}

@@ -1,0 +1,30 @@
+//! The exported objects. They read the published state and put wishes into the loop's queue; they
+//! decide nothing.
+
+mod caller;
+mod command;
+mod guard;
+mod options;
+mod workload;
+
+pub use command::{Answer, Command, Commands, Target};
+pub use guard::GuardObject;
+pub use workload::WorkloadObject;
+
+use guard_policy::action::Failure;
+use workload_guard_dbus::GuardError;
+
+/// A failure under its name on the bus.
+pub fn error(failure: Failure) -> GuardError {
+    let text = failure.to_string();
+    match failure {
+        Failure::NoSuchProcess(_) => GuardError::NoSuchProcess(text),
+        Failure::NeverMoved(_) => GuardError::NeverMoved(text),
+        Failure::OutOfReach(_) => GuardError::OutOfReach(text),
+        Failure::UnknownClass(_) => GuardError::UnknownClass(text),
+        Failure::NoSuchWorkload(_) => GuardError::NoSuchWorkload(text),
+        Failure::LimitExceeded(_) => GuardError::LimitExceeded(text),
+        Failure::Timeout(_) => GuardError::Timeout(text),
+        Failure::SystemdRefused(_) => GuardError::SystemdRefused(text),
+    }
+}

@@ -1,0 +1,327 @@
+//! The guard: one loop, one writer of state.
+//!
+//! Whatever happens becomes a [`Wake`]; the engine decides what follows; moves run one after the other
+//! beside the loop, and their outcomes come back as further wakes.
+
+mod health;
+mod moves;
+mod publish;
+mod reconcile;
+mod requests;
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use async_io::Timer;
+use futures::StreamExt;
+use futures::channel::mpsc::UnboundedReceiver;
+use futures_lite::future;
+use guard_policy::action::Failure;
+use guard_policy::engine::Engine;
+use guard_policy::event::{Event, Ticket};
+use guard_policy::id::Moment;
+use guard_system::cgroup::CgroupFs;
+use guard_system::mover::{Mover, Route};
+use guard_system::proc::ProcFs;
+use guard_system::sampler::Sampler;
+use guard_system::watch::{ManagerEvent, ManagerEvents};
+use zvariant::OwnedObjectPath;
+
+use crate::bus::{Answer, Command, Commands};
+use crate::config::Config;
+use crate::notify::Notifier;
+use crate::paths::Paths;
+use crate::published::{Board, Totals};
+use crate::signals::Signals;
+use crate::store::Store;
+
+use health::Health;
+use moves::{Finished, Jobs};
+
+/// What the loop waits for.
+enum Wake {
+    /// A sample, a health check or a watchdog ping is due.
+    Timer,
+    /// A caller wants something.
+    Command(Command),
+    /// A move or a recovery has ended.
+    Finished(Box<Finished>),
+    /// systemd said something.
+    Manager(ManagerEvent),
+    /// The bus connection is gone.
+    Disconnected,
+    /// SIGTERM or SIGINT.
+    Stop,
+}
+
+/// Who waits for the outcome of a wish.
+enum Waiting {
+    Placed(Answer<OwnedObjectPath>),
+    Released(Answer<String>),
+}
+
+impl Waiting {
+    fn refuse(self, failure: Failure) {
+        let error = crate::bus::error(failure);
+        // The caller may have left; then nobody waits.
+        match self {
+            Waiting::Placed(answer) => drop(answer.send(Err(error))),
+            Waiting::Released(answer) => drop(answer.send(Err(error))),
+        }
+    }
+}
+
+/// Everything that the loop owns.
+pub struct Guard {
+    connection: zbus::Connection,
+    mover: Arc<Mover>,
+    proc: ProcFs,
+    cgroups: CgroupFs,
+    sampler: Sampler,
+    engine: Engine,
+    config: Config,
+    paths: Paths,
+    /// By scope. The one place that knows where work came from; `store` mirrors it on disk.
+    routes: BTreeMap<String, Route>,
+    store: Store,
+    health: Health,
+    jobs: Jobs,
+    waiting: HashMap<Ticket, Waiting>,
+    last_ticket: u64,
+    totals: Totals,
+    /// Processes of each scope at the last sample.
+    scope_pids: HashMap<String, Vec<u32>>,
+    /// Processes of each watched unit at the last sample.
+    watched: Vec<(String, u32)>,
+    board: Board,
+    commands: Commands,
+    notifier: Notifier,
+    started: Instant,
+}
+
+impl Guard {
+    /// Connects the parts and takes over what an earlier guard left: after this the state is true.
+    pub async fn new(
+        connection: zbus::Connection,
+        paths: Paths,
+        board: Board,
+        commands: Commands,
+    ) -> anyhow::Result<Guard> {
+        let (config, problem) = match Config::load(&paths.config) {
+            Ok(config) => (config, None),
+            Err(error) => (Config::builtin(), Some(error)),
+        };
+        let proc = ProcFs::new(PathBuf::from("/proc"));
+        let cgroups = CgroupFs::detect()?;
+        let mover = Arc::new(Mover::new(&connection, proc.clone(), cgroups.clone()).await?);
+        let mut guard = Guard {
+            sampler: Sampler::new(cgroups.clone(), proc.clone()),
+            engine: Engine::new(config.settings.clone(), config.rules.clone()),
+            store: Store::new(&paths.runtime),
+            health: Health::new(problem),
+            jobs: Jobs::default(),
+            routes: BTreeMap::new(),
+            waiting: HashMap::new(),
+            last_ticket: 0,
+            totals: Totals::default(),
+            scope_pids: HashMap::new(),
+            watched: Vec::new(),
+            notifier: Notifier::from_environment(),
+            started: Instant::now(),
+            connection,
+            mover,
+            proc,
+            cgroups,
+            config,
+            paths,
+            board,
+            commands,
+        };
+        for warning in &guard.config.warnings {
+            log::warn!("{warning}");
+        }
+        guard.routes = guard.store.load();
+        guard.check_health().await;
+        guard.reconcile().await;
+        guard.publish().await;
+        Ok(guard)
+    }
+
+    /// Runs until a signal ends it, or the bus is lost.
+    pub async fn run(
+        mut self,
+        mut commands: UnboundedReceiver<Command>,
+        signals: Signals,
+    ) -> anyhow::Result<()> {
+        let mut manager = ManagerEvents::new(&self.connection).await?;
+        let watchdog = Notifier::watchdog_interval();
+        let mut next_sample = Instant::now();
+        let mut next_ping = watchdog.map(|_| Instant::now());
+        loop {
+            self.settle().await;
+            let due = next_ping.map_or(next_sample, |ping| ping.min(next_sample));
+            let wake = future::or(
+                stop(&signals),
+                future::or(
+                    future::or(next_command(&mut commands), self.jobs.next()),
+                    future::or(next_event(&mut manager), async {
+                        Timer::at(due).await;
+                        Wake::Timer
+                    }),
+                ),
+            )
+            .await;
+            match wake {
+                Wake::Timer => {
+                    let now = Instant::now();
+                    if let (Some(ping), Some(interval)) = (next_ping, watchdog)
+                        && now >= ping
+                    {
+                        self.notifier.watchdog();
+                        next_ping = Some(now + interval);
+                    }
+                    if now >= next_sample {
+                        self.sample().await;
+                        // From the planned moment, so that the pace is kept; from now when that has
+                        // passed already, so that a slow machine is not sampled in bursts.
+                        let interval = self.config.settings.sampling.interval;
+                        next_sample = (next_sample + interval).max(Instant::now());
+                    }
+                }
+                Wake::Command(Command::Reload { answer }) => {
+                    let outcome = self.reload();
+                    next_sample = next_sample.min(Instant::now() + self.config.settings.sampling.interval);
+                    self.check_health().await;
+                    self.publish().await;
+                    let _ = answer.send(outcome);
+                }
+                Wake::Command(command) => self.command(command).await,
+                Wake::Finished(finished) => self.finished(*finished).await,
+                Wake::Manager(event) => self.manager(event).await,
+                Wake::Stop => break,
+                Wake::Disconnected => {
+                    anyhow::bail!("the user bus closed the connection; the next start takes over what is routed")
+                }
+            }
+        }
+        self.notifier.stopping();
+        log::info!(
+            "stopping; {} workloads stay where they are, bounded by their slices",
+            self.routes.len()
+        );
+        Ok(())
+    }
+
+    /// Time since the guard started, which is all that the engine needs.
+    fn now(&self) -> Moment {
+        Moment(self.started.elapsed())
+    }
+
+    /// Brings disk, bus and service manager up to what is true now.
+    async fn settle(&mut self) {
+        self.jobs.start_next(&self.mover, &self.routes, &self.config.settings);
+        self.store.save(self.routes.values());
+        self.publish().await;
+    }
+
+    /// One look at what is watched.
+    async fn sample(&mut self) {
+        self.refresh_health().await;
+        let parents = self.health.parent_cgroups(&self.config.settings);
+        let scopes: Vec<(String, String)> =
+            self.routes.values().map(|route| (route.unit.clone(), route.cgroup.clone())).collect();
+        let look = self.sampler.sample(&parents, &scopes);
+        let alive: std::collections::HashSet<&str> =
+            look.sample.workloads.iter().map(|usage| usage.unit.as_str()).collect();
+        let gone: Vec<String> = scopes
+            .iter()
+            .filter(|(unit, _)| !alive.contains(unit.as_str()))
+            .map(|(unit, _)| unit.clone())
+            .collect();
+        for unit in gone {
+            self.gone(&unit).await;
+        }
+        self.watched = look.watched;
+        self.scope_pids = look.scope_pids;
+        self.decide(Event::Sample(look.sample));
+    }
+
+    /// Lets the engine decide, and queues what follows.
+    fn decide(&mut self, event: Event) {
+        let now = self.now();
+        for action in self.engine.step(event, now) {
+            self.act(action);
+        }
+    }
+
+    /// What systemd said.
+    async fn manager(&mut self, event: ManagerEvent) {
+        match event {
+            ManagerEvent::ScopeRemoved(unit) => self.gone(&unit).await,
+            // Values of unit files that changed under an active slice may not be in the kernel, and
+            // signals of what ended meanwhile are lost: look at both again.
+            ManagerEvent::Reloaded | ManagerEvent::ManagerReplaced => {
+                self.check_health().await;
+                self.reconcile().await;
+            }
+        }
+    }
+
+    /// The scope of a workload is gone by itself.
+    async fn gone(&mut self, unit: &str) {
+        // A recovery empties the scope; its outcome tells the rest.
+        if self.jobs.concerns(unit) {
+            return;
+        }
+        if let Some(route) = self.routes.remove(unit) {
+            crate::journal::ended(&route);
+            self.decide(Event::Gone { unit: unit.to_owned() });
+        }
+    }
+
+    /// Reads the settings again.
+    fn reload(&mut self) -> Result<(), workload_guard_dbus::GuardError> {
+        match Config::load(&self.paths.config) {
+            Ok(config) => {
+                for warning in &config.warnings {
+                    log::warn!("{warning}");
+                }
+                self.engine.configure(config.settings.clone(), config.rules.clone());
+                self.config = config;
+                self.health.settings_are_good();
+                log::info!("settings read again");
+                Ok(())
+            }
+            Err(error) => {
+                log::error!("settings kept as they were: {error}");
+                Err(workload_guard_dbus::GuardError::InvalidSettings(error))
+            }
+        }
+    }
+}
+
+async fn stop(signals: &Signals) -> Wake {
+    if let Err(error) = signals.wait().await {
+        log::error!("signals cannot be read: {error}");
+    }
+    Wake::Stop
+}
+
+async fn next_command(commands: &mut UnboundedReceiver<Command>) -> Wake {
+    match commands.next().await {
+        Some(command) => Wake::Command(command),
+        None => Wake::Disconnected,
+    }
+}
+
+async fn next_event(manager: &mut ManagerEvents) -> Wake {
+    match manager.next().await {
+        Some(event) => Wake::Manager(event),
+        None => Wake::Disconnected,
+    }
+}
+
+/// How long between two looks at what budgets the kernel holds, and at slices that are missing.
+const HEALTH_INTERVAL: Duration = Duration::from_secs(30);

@@ -1,0 +1,260 @@
+//! Carrying out what the engine asks for: one move at a time, outside the loop's way.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use guard_policy::action::{Action, Failure, Move, Placement, RecoverCause};
+use guard_policy::event::{Event, Ticket, Workload};
+use guard_policy::settings::Settings;
+use guard_system::mover::{Arrival, Mover, Route};
+use workload_guard_dbus::{Guard1, names};
+use zbus::object_server::SignalEmitter;
+
+use super::{Guard, Waiting, Wake};
+use crate::bus::GuardObject;
+use crate::journal;
+
+/// A change that waits for its turn.
+enum Job {
+    Move(Move),
+    Recover { unit: String, cause: RecoverCause, ticket: Option<Ticket> },
+}
+
+/// A change that has ended.
+pub enum Finished {
+    /// A move into a class.
+    Moved {
+        /// What was asked for.
+        order: Move,
+        /// The new workload, or why there is none.
+        outcome: Result<Route, Failure>,
+    },
+    /// A move back.
+    Recovered {
+        /// The workload.
+        unit: String,
+        /// Why.
+        cause: RecoverCause,
+        /// The call that waits.
+        ticket: Option<Ticket>,
+        /// Where to, or why not.
+        outcome: Result<Arrival, Failure>,
+    },
+}
+
+/// Changes in order: systemd would run two at once, but then one could steal the other's processes.
+#[derive(Default)]
+pub struct Jobs {
+    queue: VecDeque<Job>,
+    running: Option<Running>,
+}
+
+struct Running {
+    /// The scope that a recovery empties.
+    unit: Option<String>,
+    future: Pin<Box<dyn Future<Output = Finished>>>,
+}
+
+impl Jobs {
+    /// Whether a recovery of this scope runs or waits.
+    pub fn concerns(&self, unit: &str) -> bool {
+        self.running.as_ref().is_some_and(|running| running.unit.as_deref() == Some(unit))
+            || self.queue.iter().any(|job| matches!(job, Job::Recover { unit: other, .. } if other == unit))
+    }
+
+    /// Starts the next change when none runs.
+    pub fn start_next(&mut self, mover: &Arc<Mover>, routes: &BTreeMap<String, Route>, settings: &Settings) {
+        if self.running.is_some() {
+            return;
+        }
+        let Some(job) = self.queue.pop_front() else { return };
+        let mover = mover.clone();
+        self.running = Some(match job {
+            Job::Move(order) => {
+                let class = settings.class(&order.class).cloned();
+                Running {
+                    unit: None,
+                    future: Box::pin(async move {
+                        let outcome = match class {
+                            Some(class) => mover.route(&order, &class).await,
+                            // The settings changed while the move waited.
+                            None => Err(Failure::UnknownClass(format!("there is no class {} any more", order.class))),
+                        };
+                        Finished::Moved { order, outcome }
+                    }),
+                }
+            }
+            Job::Recover { unit, cause, ticket } => {
+                let route = routes.get(&unit).cloned();
+                Running {
+                    unit: Some(unit.clone()),
+                    future: Box::pin(async move {
+                        let outcome = match route {
+                            Some(route) => mover.recover(&route).await,
+                            None => Err(Failure::NoSuchWorkload(format!("{unit} has ended"))),
+                        };
+                        Finished::Recovered { unit, cause, ticket, outcome }
+                    }),
+                }
+            }
+        });
+    }
+
+    /// Waits for the running change; for ever when there is none.
+    pub async fn next(&mut self) -> Wake {
+        let Some(running) = &mut self.running else { return std::future::pending().await };
+        let finished = running.future.as_mut().await;
+        self.running = None;
+        Wake::Finished(Box::new(finished))
+    }
+}
+
+impl Guard {
+    /// Queues what the engine asks for.
+    pub(super) fn act(&mut self, action: Action) {
+        match action {
+            Action::Move(order) => self.jobs.queue.push_back(Job::Move(order)),
+            Action::Recover { unit, cause, ticket } => {
+                self.jobs.queue.push_back(Job::Recover { unit, cause, ticket });
+            }
+            Action::Refuse { ticket, failure } => {
+                if let Some(waiting) = self.waiting.remove(&ticket) {
+                    waiting.refuse(failure);
+                }
+            }
+        }
+    }
+
+    /// Takes note of a change that has ended, and tells everybody who wants to know.
+    pub(super) async fn finished(&mut self, finished: Finished) {
+        match finished {
+            Finished::Moved { order, outcome: Ok(route) } => self.moved(order, route).await,
+            Finished::Moved { order, outcome: Err(failure) } => self.move_failed(order, failure).await,
+            Finished::Recovered { unit, cause, ticket, outcome: Ok(arrival) } => {
+                self.recovered(unit, cause, ticket, arrival).await;
+            }
+            Finished::Recovered { unit, ticket, outcome: Err(failure), .. } => {
+                if let Some(route) = self.routes.get(&unit) {
+                    journal::recovery_failed(route, &failure);
+                }
+                self.refuse(ticket, failure.clone());
+                self.decide(Event::Recovered { unit: unit.clone(), outcome: Err(failure) });
+                // What ended while it was to be brought back is gone after all.
+                if !self.still_there(&unit) {
+                    self.gone(&unit).await;
+                }
+            }
+        }
+    }
+
+    async fn moved(&mut self, order: Move, mut route: Route) {
+        // Moved out of another workload of ours: home is where that one came from.
+        if let Some(earlier) = self.routes.get(&route.source.unit) {
+            route.source = earlier.source.clone();
+        }
+        let reason = journal::reason_of(&order.why, order.placement == Placement::Placed);
+        route.reason = reason.to_string();
+        route.reason_text = journal::reason_text(&order.why);
+        journal::routed(&route, &order.why, reason);
+        self.totals.routed += 1;
+        let workload = Workload {
+            unit: route.unit.clone(),
+            class: route.class.clone(),
+            root: route.root,
+            placement: route.placement,
+        };
+        let root = order.root();
+        let unit = route.unit.clone();
+        self.routes.insert(unit.clone(), route);
+        self.decide(Event::Moved { root, outcome: Ok(workload) });
+        // The object is there before anybody is told its path.
+        self.publish().await;
+        let route = &self.routes[&unit];
+        let path = names::workload_path(&unit);
+        if let Some(emitter) = self.emitter() {
+            let sent = Guard1::<GuardObject>::routed(
+                &emitter,
+                path.clone(),
+                route.root.pid,
+                &route.class,
+                &route.reason,
+                &route.source.cgroup,
+                &route.cgroup,
+                &route.command,
+            )
+            .await;
+            report(sent);
+        }
+        if let Some(Waiting::Placed(answer)) = order.ticket.and_then(|ticket| self.waiting.remove(&ticket)) {
+            let _ = answer.send(Ok(path));
+        }
+    }
+
+    async fn move_failed(&mut self, order: Move, failure: Failure) {
+        let error = error_name(&failure);
+        journal::move_failed(&order, &failure, &error);
+        self.totals.failed += 1;
+        if let Some(emitter) = self.emitter() {
+            let text = failure.to_string();
+            let sent =
+                Guard1::<GuardObject>::move_failed(&emitter, order.root().pid, &order.class, &error, &text).await;
+            report(sent);
+        }
+        self.refuse(order.ticket, failure.clone());
+        self.decide(Event::Moved { root: order.root(), outcome: Err(failure) });
+    }
+
+    async fn recovered(&mut self, unit: String, cause: RecoverCause, ticket: Option<Ticket>, arrival: Arrival) {
+        self.totals.recovered += 1;
+        if let Some(route) = self.routes.remove(&unit) {
+            journal::recovered(&route, &cause, &arrival);
+            if let Some(emitter) = self.emitter() {
+                let sent = Guard1::<GuardObject>::recovered(
+                    &emitter,
+                    names::workload_path(&unit),
+                    route.root.pid,
+                    &route.class,
+                    &arrival.cgroup,
+                    arrival.exact,
+                    &arrival.note,
+                )
+                .await;
+                report(sent);
+            }
+        }
+        self.decide(Event::Recovered { unit, outcome: Ok(()) });
+        if let Some(Waiting::Released(answer)) = ticket.and_then(|ticket| self.waiting.remove(&ticket)) {
+            let _ = answer.send(Ok(arrival.cgroup));
+        }
+    }
+
+    fn refuse(&mut self, ticket: Option<Ticket>, failure: Failure) {
+        if let Some(waiting) = ticket.and_then(|ticket| self.waiting.remove(&ticket)) {
+            waiting.refuse(failure);
+        }
+    }
+
+    fn still_there(&self, unit: &str) -> bool {
+        self.routes
+            .get(unit)
+            .is_some_and(|route| self.cgroups.populated(&route.cgroup) == Some(true))
+    }
+
+    fn emitter(&self) -> Option<SignalEmitter<'static>> {
+        SignalEmitter::new(&self.connection, names::GUARD_PATH).ok()
+    }
+}
+
+/// The error's name as a method would answer it.
+fn error_name(failure: &Failure) -> String {
+    zbus::DBusError::name(&crate::bus::error(failure.clone())).to_string()
+}
+
+/// A signal that cannot be sent is no reason to stop: the connection's end is seen by the loop.
+fn report(sent: zbus::Result<()>) {
+    if let Err(error) = sent {
+        log::debug!("a signal was not sent: {error}");
+    }
+}

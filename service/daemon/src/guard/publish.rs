@@ -1,0 +1,158 @@
+//! From the loop's state to what the bus shows, with a signal for each difference.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use guard_system::mover::Route;
+use workload_guard_dbus::types::{SettingRow, State, WatchedRow, WorkloadRow};
+use workload_guard_dbus::{Guard1, Workload1, names};
+
+use super::Guard;
+use crate::bus::{GuardObject, WorkloadObject};
+use crate::published::{Published, WorkloadView};
+
+impl Guard {
+    /// Publishes what is true now. Cheap when nothing changed but counters.
+    pub(super) async fn publish(&mut self) {
+        let next = self.published();
+        let status = status_line(&next);
+        let before = self.board.publish(next.clone());
+        self.notifier.status(status);
+        if let Err(error) = self.signal_differences(&before, &next).await {
+            // The connection's end is seen by the loop; nothing else can fail here.
+            log::debug!("the bus was not told of a change: {error}");
+        }
+    }
+
+    fn published(&self) -> Published {
+        let reasons: Vec<String> = self.health.problems(self.store.problem()).map(ToString::to_string).collect();
+        let inspection = self.health.inspection();
+        let cpu: HashMap<&str, f64> = self
+            .engine
+            .workloads()
+            .filter_map(|tracked| Some((tracked.workload.unit.as_str(), tracked.cpu?)))
+            .collect();
+        let mut capabilities = inspection.capabilities.clone();
+        capabilities.extend(self.mover.capabilities());
+        Published {
+            state: if reasons.is_empty() { State::Normal } else { State::Degraded },
+            reasons,
+            capabilities,
+            watched: self.watched_rows(),
+            classes: inspection.classes.clone(),
+            settings: self
+                .config
+                .effective
+                .iter()
+                .map(|setting| SettingRow {
+                    key: setting.key.clone(),
+                    value: setting.value.clone(),
+                    origin: setting.origin.clone(),
+                })
+                .collect(),
+            workloads: self
+                .routes
+                .values()
+                .map(|route| {
+                    let view = self.view(route, cpu.get(route.unit.as_str()).copied().unwrap_or(0.0));
+                    (route.unit.clone(), view)
+                })
+                .collect(),
+            totals: self.totals,
+        }
+    }
+
+    fn watched_rows(&self) -> Vec<WatchedRow> {
+        let cgroups = &self.health.inspection().cgroups;
+        self.config
+            .settings
+            .watch
+            .parent_units
+            .iter()
+            .map(|unit| WatchedRow {
+                unit: unit.clone(),
+                processes: cgroups
+                    .get(unit)
+                    .and_then(|cgroup| self.watched.iter().find(|(watched, _)| watched == cgroup))
+                    .map_or(0, |(_, count)| *count),
+            })
+            .collect()
+    }
+
+    fn view(&self, route: &Route, cpu: f64) -> WorkloadView {
+        WorkloadView {
+            row: WorkloadRow {
+                path: names::workload_path(&route.unit),
+                pid: route.root.pid,
+                class: route.class.clone(),
+                reason: route.reason.clone(),
+                cpu,
+                source: route.source.cgroup.clone(),
+                control_group: route.cgroup.clone(),
+                command: route.command.clone(),
+                since: route.since,
+            },
+            reason_text: route.reason_text.clone(),
+            pids: self.scope_pids.get(&route.unit).cloned().unwrap_or_else(|| vec![route.root.pid]),
+        }
+    }
+
+    async fn signal_differences(&self, before: &Published, next: &Published) -> zbus::Result<()> {
+        let server = self.connection.object_server();
+        for unit in before.workloads.keys().filter(|unit| !next.workloads.contains_key(*unit)) {
+            server.remove::<Workload1<WorkloadObject>, _>(names::workload_path(unit)).await?;
+        }
+        for (unit, view) in next.workloads.iter().filter(|(unit, _)| !before.workloads.contains_key(*unit)) {
+            let object = WorkloadObject {
+                first: view.clone(),
+                unit: unit.clone(),
+                board: self.board.clone(),
+                commands: self.commands.clone(),
+            };
+            server.at(names::workload_path(unit), Workload1(Arc::new(object))).await?;
+        }
+        let changed = (
+            before.state != next.state,
+            before.reasons != next.reasons,
+            before.capabilities != next.capabilities,
+            before.classes != next.classes,
+        );
+        if changed == (false, false, false, false) {
+            return Ok(());
+        }
+        // Absent only while the guard starts: then nobody has read anything yet.
+        let Ok(guard) = server.interface::<_, Guard1<GuardObject>>(names::GUARD_PATH).await else { return Ok(()) };
+        let emitter = guard.signal_emitter();
+        let interface = guard.get().await;
+        if changed.0 {
+            interface.state_changed(emitter).await?;
+        }
+        if changed.1 {
+            interface.state_reasons_changed(emitter).await?;
+        }
+        if changed.2 {
+            interface.capabilities_changed(emitter).await?;
+        }
+        if changed.3 {
+            interface.classes_changed(emitter).await?;
+        }
+        Ok(())
+    }
+}
+
+/// One line for `systemctl status`.
+fn status_line(published: &Published) -> String {
+    let mut by_class: BTreeMap<&str, u32> = BTreeMap::new();
+    for view in published.workloads.values() {
+        *by_class.entry(&view.row.class).or_default() += 1;
+    }
+    let workloads = if by_class.is_empty() {
+        "no workloads".to_owned()
+    } else {
+        by_class.iter().map(|(class, count)| format!("{count} {class}")).collect::<Vec<_>>().join(", ")
+    };
+    match published.reasons.first() {
+        None => workloads,
+        Some(reason) => format!("{workloads}; degraded: {reason}"),
+    }
+}

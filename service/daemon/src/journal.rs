@@ -1,0 +1,187 @@
+//! The decision records: the seed's words in the message, structured fields beside them, so that
+//! `journalctl --user -u workload-guard WORKLOAD_REASON=known-heavy` works.
+
+use guard_policy::action::{Failure, Move, RecoverCause, Why};
+use guard_policy::printable::printable;
+use guard_system::mover::{Arrival, Route};
+use log::Level;
+use log::kv::Value;
+use workload_guard_dbus::types::Reason;
+
+/// Journal fields with their values; a field whose value is unknown is left out.
+type Fields = Vec<(&'static str, String)>;
+
+fn write(level: Level, fields: &Fields, message: std::fmt::Arguments<'_>) {
+    let pairs: Vec<(&str, Value<'_>)> =
+        fields.iter().map(|(key, value)| (*key, Value::from(value.as_str()))).collect();
+    log::logger().log(
+        &log::Record::builder()
+            .level(level)
+            .target("workload_guard")
+            .args(message)
+            .key_values(&pairs.as_slice())
+            .build(),
+    );
+}
+
+/// The reason's name on the bus and in the journal.
+pub fn reason_of(why: &Why, placed: bool) -> Reason {
+    match why {
+        Why::KnownHeavy { .. } => Reason::KnownHeavy,
+        Why::SustainedCpu { .. } => Reason::SustainedCpu,
+        Why::Asked { .. } if placed => Reason::Placed,
+        Why::Asked { .. } => Reason::Requested,
+    }
+}
+
+/// The reason in words, for a person.
+pub fn reason_text(why: &Why) -> String {
+    match why {
+        Why::KnownHeavy { rule, .. } => format!("its command matches rule {rule}"),
+        Why::SustainedCpu { cpu, threshold, hot_samples } => format!(
+            "{hot_samples} samples in a row at or above {threshold:.0}% of a CPU, the last at {cpu:.0}%"
+        ),
+        Why::Asked { reason } if reason.is_empty() => "a caller asked for it".to_owned(),
+        Why::Asked { reason } => format!("a caller asked for it: {reason}"),
+    }
+}
+
+/// Adds what is measured of the reason to the fields, and answers it for the message.
+fn measured(why: &Why, fields: &mut Fields) -> String {
+    match why {
+        Why::KnownHeavy { rule, cpu } => {
+            fields.push(("WORKLOAD_RULE", rule.to_string()));
+            if let Some(cpu) = cpu {
+                fields.push(("WORKLOAD_CPU", format!("{cpu:.1}")));
+            }
+            format!("rule=\"{rule}\"")
+        }
+        Why::SustainedCpu { cpu, threshold, hot_samples } => {
+            fields.push(("WORKLOAD_CPU", format!("{cpu:.1}")));
+            fields.push(("WORKLOAD_THRESHOLD", threshold.to_string()));
+            fields.push(("WORKLOAD_HOT_SAMPLES", hot_samples.to_string()));
+            format!("cpu={cpu:.1} threshold={threshold} hot_samples={hot_samples}")
+        }
+        Why::Asked { reason } => format!("asked=\"{reason}\""),
+    }
+}
+
+/// A tree was moved.
+pub fn routed(route: &Route, why: &Why, reason: Reason) {
+    let mut fields: Fields = vec![
+        ("WORKLOAD_PID", route.root.pid.to_string()),
+        ("WORKLOAD_CLASS", route.class.clone()),
+        ("WORKLOAD_REASON", reason.to_string()),
+        ("WORKLOAD_SOURCE", route.source.cgroup.clone()),
+        ("WORKLOAD_DESTINATION", route.cgroup.clone()),
+        ("WORKLOAD_UNIT", route.unit.clone()),
+        ("WORKLOAD_COMMAND", route.command.clone()),
+    ];
+    let measured = measured(why, &mut fields);
+    write(
+        Level::Info,
+        &fields,
+        format_args!(
+            "route decision=accepted pid={} class={} reason={reason} {measured} source={} destination={} command={}",
+            route.root.pid, route.class, route.source.cgroup, route.cgroup, route.command
+        ),
+    );
+}
+
+/// A tree was not moved though it should have been.
+pub fn move_failed(order: &Move, failure: &Failure, error: &str) {
+    let reason = reason_of(&order.why, order.placement == guard_policy::action::Placement::Placed);
+    let mut fields: Fields = vec![
+        ("WORKLOAD_PID", order.root().pid.to_string()),
+        ("WORKLOAD_CLASS", order.class.clone()),
+        ("WORKLOAD_REASON", reason.to_string()),
+        ("WORKLOAD_ERROR", error.to_owned()),
+    ];
+    let measured = measured(&order.why, &mut fields);
+    // A process that ended first is the ordinary case with builds, and nothing to be warned of.
+    let level = match failure {
+        Failure::NoSuchProcess(_) => Level::Debug,
+        Failure::NeverMoved(_) => Level::Info,
+        _ => Level::Warn,
+    };
+    write(
+        level,
+        &fields,
+        format_args!(
+            "route decision=failed pid={} class={} reason={reason} {measured} error={error}: {}",
+            order.root().pid,
+            order.class,
+            printable(&failure.to_string())
+        ),
+    );
+}
+
+/// A tree was brought back.
+pub fn recovered(route: &Route, cause: &RecoverCause, arrival: &Arrival) {
+    let mut fields: Fields = vec![
+        ("WORKLOAD_PID", route.root.pid.to_string()),
+        ("WORKLOAD_CLASS", route.class.clone()),
+        ("WORKLOAD_SOURCE", route.cgroup.clone()),
+        ("WORKLOAD_DESTINATION", arrival.cgroup.clone()),
+        ("WORKLOAD_UNIT", route.unit.clone()),
+        ("WORKLOAD_COMMAND", route.command.clone()),
+    ];
+    let cause = match cause {
+        RecoverCause::Calm { cpu, samples } => {
+            fields.push(("WORKLOAD_CPU", format!("{cpu:.1}")));
+            fields.push(("WORKLOAD_REASON", "calm".to_owned()));
+            format!("reason=calm cpu={cpu:.1} low_samples={samples}")
+        }
+        RecoverCause::Released => {
+            fields.push(("WORKLOAD_REASON", "released".to_owned()));
+            "reason=released".to_owned()
+        }
+    };
+    write(
+        Level::Info,
+        &fields,
+        format_args!(
+            "unrouted pid={} class={} {cause} source={} destination={} exact={} {}command={}",
+            route.root.pid,
+            route.class,
+            route.cgroup,
+            arrival.cgroup,
+            arrival.exact,
+            if arrival.note.is_empty() { String::new() } else { format!("note=\"{}\" ", arrival.note) },
+            route.command
+        ),
+    );
+}
+
+/// A tree stays where it is though it should have come back.
+pub fn recovery_failed(route: &Route, failure: &Failure) {
+    let fields: Fields = vec![
+        ("WORKLOAD_PID", route.root.pid.to_string()),
+        ("WORKLOAD_UNIT", route.unit.clone()),
+        ("WORKLOAD_CLASS", route.class.clone()),
+    ];
+    write(
+        Level::Warn,
+        &fields,
+        format_args!(
+            "recovery failed pid={} unit={}: {}; it is tried again later",
+            route.root.pid,
+            route.unit,
+            printable(&failure.to_string())
+        ),
+    );
+}
+
+/// A workload ended by itself.
+pub fn ended(route: &Route) {
+    let fields: Fields = vec![
+        ("WORKLOAD_PID", route.root.pid.to_string()),
+        ("WORKLOAD_UNIT", route.unit.clone()),
+        ("WORKLOAD_CLASS", route.class.clone()),
+    ];
+    write(
+        Level::Info,
+        &fields,
+        format_args!("ended pid={} unit={} command={}", route.root.pid, route.unit, route.command),
+    );
+}

@@ -1,0 +1,85 @@
+//! What the bus shows: one value, replaced whole, read without waiting.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+use workload_guard_dbus::types::{ClassRow, SettingRow, State, WatchedRow, WorkloadRow};
+
+/// Everything that a getter can answer.
+#[derive(Clone, Debug)]
+pub struct Published {
+    /// Overall state.
+    pub state: State,
+    /// Why it is not normal.
+    pub reasons: Vec<String>,
+    /// What this machine offers.
+    pub capabilities: Vec<String>,
+    /// What is looked at.
+    pub watched: Vec<WatchedRow>,
+    /// The classes.
+    pub classes: Vec<ClassRow>,
+    /// The settings with their origins.
+    pub settings: Vec<SettingRow>,
+    /// By scope.
+    pub workloads: BTreeMap<String, WorkloadView>,
+    /// Routes, recoveries and failed moves since start.
+    pub totals: Totals,
+}
+
+impl Default for Published {
+    fn default() -> Self {
+        Published {
+            state: State::Normal,
+            reasons: Vec::new(),
+            capabilities: Vec::new(),
+            watched: Vec::new(),
+            classes: Vec::new(),
+            settings: Vec::new(),
+            workloads: BTreeMap::new(),
+            totals: Totals::default(),
+        }
+    }
+}
+
+/// A workload as the bus shows it.
+#[derive(Clone, Debug)]
+pub struct WorkloadView {
+    /// What `ListWorkloads` answers.
+    pub row: WorkloadRow,
+    /// The reason in words.
+    pub reason_text: String,
+    /// Its processes at the last sample.
+    pub pids: Vec<u32>,
+}
+
+/// Counters since the daemon started.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// Trees moved into a class.
+    pub routed: u64,
+    /// Trees brought back.
+    pub recovered: u64,
+    /// Moves that did not happen.
+    pub failed: u64,
+}
+
+/// The published value, shared by the loop that writes it and the objects that read it.
+#[derive(Clone, Default)]
+pub struct Board(Arc<Mutex<Arc<Published>>>);
+
+impl Board {
+    /// The value of this moment.
+    pub fn read(&self) -> Arc<Published> {
+        self.lock().clone()
+    }
+
+    /// Replaces the value; answers the one before.
+    pub fn publish(&self, next: Published) -> Arc<Published> {
+        std::mem::replace(&mut self.lock(), Arc::new(next))
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Arc<Published>> {
+        // Nothing can panic while the lock is held: an Arc is swapped.
+        self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+}
