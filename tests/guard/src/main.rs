@@ -1,2 +1,87 @@
-//! To come.
-fn main() {}
+//! Scenarios of the guard. They run inside a booted guest, each in a fresh one.
+
+mod client;
+mod demo;
+mod harness;
+mod load;
+mod scenarios;
+
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+use clap::Parser;
+
+use harness::outcome;
+
+/// Scenarios of Linux Workload Guard, for guests of the testbed.
+#[derive(Debug, Parser)]
+#[command(name = "guard-scenarios")]
+enum Command {
+    /// Print the scenarios, one JSON object a line.
+    List,
+    /// Run a scenario, as root: exit 0 passed, 1 failed, 77 skipped (the last line says why).
+    Run {
+        /// Its name.
+        name: String,
+    },
+    /// Show the product on real work, as root.
+    Demo,
+    /// The part of `run` and `demo` that runs as the user.
+    #[command(hide = true)]
+    InSession {
+        /// `run NAME` or `demo`.
+        words: Vec<String>,
+    },
+    /// Be a load.
+    #[command(subcommand, hide = true)]
+    Load(load::Mode),
+    /// Be a bus client that attaches itself to a class.
+    #[command(hide = true)]
+    AttachSelf {
+        /// The class.
+        class: String,
+    },
+}
+
+fn main() -> ExitCode {
+    match act(Command::parse()) {
+        Ok(status) => ExitCode::from(status),
+        Err(error) => {
+            eprintln!("guard-scenarios: {error:#}");
+            ExitCode::from(outcome::FAIL)
+        }
+    }
+}
+
+fn act(command: Command) -> Result<u8> {
+    match command {
+        Command::List => scenarios::print_list().map(|()| outcome::PASS),
+        Command::Run { name } => {
+            scenarios::find(&name)?;
+            enter(&["run", &name])
+        }
+        Command::Demo => enter(&["demo"]),
+        Command::InSession { words } => match words
+            .iter()
+            .map(String::as_str)
+            .collect::<Vec<_>>()
+            .as_slice()
+        {
+            ["run", name] => {
+                let scenario = scenarios::find(name)?;
+                let verdict =
+                    harness::session::Session::open().and_then(|session| (scenario.run)(&session));
+                Ok(outcome::conclude(name, verdict))
+            }
+            ["demo"] => demo::run(),
+            _ => anyhow::bail!("nothing to do in the session: {words:?}"),
+        },
+        Command::Load(mode) => load::run(mode).map(|()| outcome::PASS),
+        Command::AttachSelf { class } => client::attach_self(&class).map(|()| outcome::PASS),
+    }
+}
+
+fn enter(words: &[&str]) -> Result<u8> {
+    let status = harness::session::enter(words)?;
+    u8::try_from(status).context("an exit status beyond 255")
+}

@@ -1,0 +1,143 @@
+//! The session of the user whose work is guarded, and how a scenario gets into it.
+
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use nix::unistd::Uid;
+use workload_guard_dbus::systemd1::{ManagerProxy, UnitPropertiesProxy};
+use zbus::block_on;
+use zvariant::OwnedValue;
+
+use super::command;
+use super::root;
+
+/// The user of the scenarios; lingering, so that the user manager runs from boot on.
+pub const UID: u32 = 1000;
+/// Its home.
+pub const HOME: &str = "/home/dev";
+/// Its runtime directory.
+pub const RUNTIME_DIR: &str = "/run/user/1000";
+/// Where every guest has the product, read-only.
+pub const PAYLOAD: &str = "/opt/workload-guard";
+/// Where a caller gives up on a call: longer than the guard's own deadlines, so that its answer is seen.
+const CALL: Duration = Duration::from_secs(60);
+
+/// Runs `in-session WORDS` of this program as the user, in a scope of its user manager and with root's help at
+/// hand, and answers its exit status.
+///
+/// The scope keeps the scenario out of what is watched, and inside the part of the tree that a user manager may
+/// move processes out of and into.
+pub fn enter(words: &[&str]) -> Result<i32> {
+    ensure!(
+        Uid::effective().is_root(),
+        "scenarios start as root: they install as a user and play other users"
+    );
+    root::serve(UID)?;
+    let status = as_user(Command::new("systemd-run"))
+        .args([
+            "--user",
+            "--scope",
+            "--quiet",
+            "--collect",
+            "--unit=scenario",
+            "--",
+        ])
+        .arg(std::env::current_exe()?)
+        .arg("in-session")
+        .args(words)
+        .status()
+        .context("cannot start systemd-run")?;
+    Ok(command::shell_status(status))
+}
+
+/// Makes a command run as the user, as a login would: identity, environment, directory.
+fn as_user(mut command: Command) -> Command {
+    command
+        .uid(UID)
+        .gid(UID)
+        .current_dir(HOME)
+        .env_clear()
+        .env("HOME", HOME)
+        .env("USER", "dev")
+        .env("LOGNAME", "dev")
+        .env("SHELL", "/bin/bash")
+        .env("LANG", "C.UTF-8")
+        .env(
+            "PATH",
+            format!("{HOME}/.local/bin:/usr/local/bin:/usr/bin:/bin"),
+        )
+        .env("XDG_RUNTIME_DIR", RUNTIME_DIR)
+        .env(
+            "DBUS_SESSION_BUS_ADDRESS",
+            format!("unix:path={RUNTIME_DIR}/bus"),
+        );
+    command
+}
+
+/// A connection to the user's bus.
+#[derive(Clone, Debug)]
+pub struct Session {
+    bus: zbus::Connection,
+}
+
+impl Session {
+    /// Connects; the process must be the user's.
+    pub fn open() -> Result<Session> {
+        let bus = block_on(async {
+            zbus::connection::Builder::session()?
+                .method_timeout(CALL)
+                .build()
+                .await
+        })
+        .context("cannot connect to the user bus")?;
+        Ok(Session { bus })
+    }
+
+    /// The connection.
+    pub fn bus(&self) -> &zbus::Connection {
+        &self.bus
+    }
+
+    /// A second, separate connection: another client.
+    pub fn another(&self) -> Result<Session> {
+        Session::open()
+    }
+
+    /// The user's systemd.
+    pub fn systemd(&self) -> Result<ManagerProxy<'static>> {
+        Ok(block_on(
+            ManagerProxy::builder(&self.bus)
+                .cache_properties(zbus::proxy::CacheProperties::No)
+                .build(),
+        )?)
+    }
+
+    /// A property of a loaded unit; an error when it is not loaded.
+    pub fn unit_property(&self, unit: &str, interface: &str, name: &str) -> Result<OwnedValue> {
+        block_on(async {
+            let path = self.systemd()?.get_unit(unit).await?;
+            let properties = UnitPropertiesProxy::builder(&self.bus)
+                .path(path)?
+                .build()
+                .await?;
+            Ok(properties.get(interface, name).await?)
+        })
+        .map_err(|error: anyhow::Error| error.context(format!("property {name} of {unit}")))
+    }
+}
+
+/// A program of the payload.
+pub fn payload(program: &str) -> PathBuf {
+    PathBuf::from(PAYLOAD).join(program)
+}
+
+/// This program, as a scenario starts it again for its loads.
+pub fn this_program() -> Result<String> {
+    let path = std::env::current_exe()?;
+    path.into_os_string()
+        .into_string()
+        .map_err(|path| anyhow::anyhow!("{} is not text", path.display()))
+}

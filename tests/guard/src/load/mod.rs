@@ -1,0 +1,116 @@
+//! Loads: programs whose name and arguments match no rule, and that are busy when they are told to.
+//!
+//! Each prints `ready` and the PIDs that it started. SIGUSR1 makes it busy, SIGUSR2 idle.
+
+mod forker;
+mod probe;
+mod spinner;
+mod tree;
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::Result;
+use nix::sys::prctl;
+use nix::sys::signal::Signal;
+
+pub use probe::{Latency, read_latencies};
+
+/// What a load does.
+#[derive(Debug, clap::Subcommand)]
+pub enum Mode {
+    /// All of one CPU while it is busy, which it is from the start.
+    Spin {
+        /// Start idle.
+        #[arg(long)]
+        idle: bool,
+        /// End with the parent.
+        #[arg(long)]
+        with_parent: bool,
+        /// Ignored: what a scenario wants to see in the command line.
+        #[arg(last = true)]
+        rest: Vec<OsString>,
+    },
+    /// Idle; each SIGUSR1 makes it busy for so many milliseconds.
+    Burst {
+        /// Milliseconds.
+        ms: u64,
+    },
+    /// Ends after so many milliseconds.
+    Short {
+        /// Milliseconds.
+        ms: u64,
+    },
+    /// An idle parent of idle spinners: the children take the signals.
+    Nest {
+        /// Spinners.
+        children: u32,
+        /// Put the children into this sub-cgroup of the delegated unit.
+        #[arg(long)]
+        into: Option<String>,
+    },
+    /// A spinner with idle children, each with an idle child of its own.
+    Tree {
+        /// Children.
+        children: u32,
+    },
+    /// A spinner that starts and reaps short-lived children all the time.
+    Forker,
+    /// An idle parent of many sleeping processes.
+    Many {
+        /// How many.
+        count: u32,
+    },
+    /// An idle parent of a child that has ended and is not reaped.
+    Zombie,
+    /// An interactive program in miniature: every period a fixed piece of work, whose delay it writes down.
+    Probe {
+        /// File for one line a period: milliseconds since the start, latency in microseconds.
+        out: PathBuf,
+        /// Milliseconds between two pieces of work.
+        #[arg(long, default_value_t = 20)]
+        period: u64,
+        /// Microseconds of CPU that a piece takes on an idle machine.
+        #[arg(long, default_value_t = 1000)]
+        work: u64,
+    },
+}
+
+/// Runs a load; ends only when it is told to.
+pub fn run(mode: Mode) -> Result<()> {
+    match mode {
+        Mode::Spin {
+            idle, with_parent, ..
+        } => {
+            if with_parent {
+                prctl::set_pdeathsig(Signal::SIGKILL)?;
+            }
+            spinner::Spinner::new(!idle, None)?.ready_and_obey(&[])
+        }
+        Mode::Burst { ms } => {
+            spinner::Spinner::new(false, Some(Duration::from_millis(ms)))?.ready_and_obey(&[])
+        }
+        Mode::Short { ms } => {
+            ready(&[]);
+            std::thread::sleep(Duration::from_millis(ms));
+            Ok(())
+        }
+        Mode::Nest { children, into } => tree::nest(children, into.as_deref()),
+        Mode::Tree { children } => tree::tree(children),
+        Mode::Forker => forker::run(),
+        Mode::Many { count } => tree::many(count),
+        Mode::Zombie => tree::zombie(),
+        Mode::Probe { out, period, work } => probe::run(
+            &out,
+            Duration::from_millis(period),
+            Duration::from_micros(work),
+        ),
+    }
+}
+
+/// Tells who started it that it can be used now, and which processes it has started.
+fn ready(members: &[u32]) {
+    let members: Vec<String> = members.iter().map(u32::to_string).collect();
+    println!("ready {}", members.join(" "));
+}
