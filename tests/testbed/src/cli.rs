@@ -4,7 +4,7 @@ use anyhow::Result;
 use clap::{Parser, Subcommand};
 
 use crate::container::launch::{self, Launch};
-use crate::{images_command, progress, shell};
+use crate::{demo, images_command, progress, runner, shell};
 
 /// Builds, tests and shows Linux Workload Guard in real systemds of its own.
 #[derive(Debug, Parser)]
@@ -16,6 +16,10 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Cmd {
+    /// Runs the tests of every tier; the last line has the counts.
+    Test(runner::Args),
+    /// Shows the product at work on a real build, in a guest.
+    Demo(demo::Args),
     /// Builds the guests' root trees, lists or removes them.
     Images(images_command::Args),
     /// Opens a shell (or runs a command) in a fresh guest that has the product at /opt/workload-guard.
@@ -30,6 +34,8 @@ pub fn run() -> Result<u8> {
     let cli = Cli::parse();
     progress::start();
     match cli.command {
+        Cmd::Test(args) => runner::run(&args),
+        Cmd::Demo(args) => demo::run(&args),
         Cmd::Images(args) => images_command::run(&args).map(|()| 0),
         Cmd::Shell(args) => shell::run(&args),
         Cmd::ContainerLaunch(launch) => launch::run(&launch).map(|()| 1),

@@ -2,13 +2,16 @@
 
 mod cli;
 mod container;
+mod demo;
 mod guest;
 mod host;
 mod images;
 mod images_command;
+mod machine;
 mod payload;
 mod process;
 mod progress;
+mod runner;
 mod shell;
 
 use std::process::ExitCode;

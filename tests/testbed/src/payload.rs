@@ -55,17 +55,32 @@ pub fn cargo() -> Command {
     Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
 }
 
-/// A laid-out payload, removed when dropped.
+/// A laid-out payload, removed when dropped if we made it.
 #[derive(Debug)]
 pub struct Built {
     /// What the guests take.
     pub payload: Payload,
     // Holds the folder.
-    _folder: TempDir,
+    _folder: Option<TempDir>,
+}
+
+/// The payload in `folder`, made by someone else, or a new one.
+pub fn take_or_build(folder: Option<&Path>, profile: Profile) -> Result<Built> {
+    match folder {
+        Some(folder) => Ok(Built {
+            payload: Payload::at(
+                folder
+                    .canonicalize()
+                    .with_context(|| format!("cannot find {}", folder.display()))?,
+            ),
+            _folder: None,
+        }),
+        None => build(&Workspace::locate()?, profile),
+    }
 }
 
 /// Builds the programs and lays out the payload.
-pub fn build(workspace: &Workspace, profile: Profile) -> Result<Built> {
+fn build(workspace: &Workspace, profile: Profile) -> Result<Built> {
     let mut command = cargo();
     command
         .arg("build")
@@ -113,7 +128,7 @@ fn lay_out(workspace: &Workspace, profile: Profile) -> Result<Built> {
     }
     Ok(Built {
         payload: Payload::at(folder.path()),
-        _folder: folder,
+        _folder: Some(folder),
     })
 }
 

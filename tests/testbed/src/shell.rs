@@ -3,12 +3,12 @@
 use std::io::IsTerminal;
 use std::path::PathBuf;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 
 use crate::container::ContainerSource;
 use crate::container::enter::Stdio;
-use crate::guest::{Guest, Payload};
-use crate::payload::{self, Profile, Workspace};
+use crate::guest::Guest;
+use crate::payload::{self, Profile};
 use crate::progress;
 
 /// Arguments of `cargo xtask shell`.
@@ -33,23 +33,13 @@ pub struct Args {
 
 /// Boots, attaches, ends; returns the command's exit status.
 pub fn run(args: &Args) -> Result<u8> {
-    if let Some(folder) = &args.payload {
-        let folder = folder
-            .canonicalize()
-            .with_context(|| format!("cannot find {}", folder.display()))?;
-        return attach(args, &Payload::at(folder));
-    }
     let profile = if args.release {
         Profile::Release
     } else {
         Profile::Dev
     };
-    let built = payload::build(&Workspace::locate()?, profile)?;
-    attach(args, &built.payload)
-}
-
-fn attach(args: &Args, payload: &Payload) -> Result<u8> {
-    let source = ContainerSource::new(&args.suite, payload)?;
+    let built = payload::take_or_build(args.payload.as_deref(), profile)?;
+    let source = ContainerSource::new(&args.suite, &built.payload)?;
     let mut guest = source.boot()?;
     progress::say(&format!(
         "{} is up; the product is in /opt/workload-guard",

@@ -29,7 +29,7 @@ pub fn as_root(argv: &[&str], unit: &str, stdio: Stdio) -> Vec<String> {
     line.push(format!("--unit={unit}"));
     line.extend(
         // Remaining processes of a command that has ended do not hold up its result for the default 90 s.
-        ["--property=TimeoutStopSec=5s", "--"].map(str::to_owned),
+        ["--setenv=HOME=/root", "--property=TimeoutStopSec=5s", "--"].map(str::to_owned),
     );
     line.extend(shell_wrapped(argv));
     line

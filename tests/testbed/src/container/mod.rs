@@ -41,6 +41,7 @@ const SHUTDOWN: Duration = Duration::from_secs(100);
 static SERIAL: AtomicU32 = AtomicU32::new(0);
 
 /// Boots containers of one suite.
+#[derive(Debug, Clone)]
 pub struct ContainerSource {
     name: String,
     suite: String,
@@ -87,8 +88,8 @@ impl GuestSource for ContainerSource {
 
 /// Where the container's processes live on the host.
 enum Home {
-    /// Below the mount of cgroup2, on a host without systemd.
-    Cgroup(Cgroup),
+    /// Below the mount of cgroup2, on a host without systemd. Held for its drop.
+    Cgroup(#[expect(dead_code, reason = "held for its drop")] Cgroup),
     /// A delegated scope of the host's systemd, which alone may write there.
     Scope(String),
 }
@@ -115,7 +116,8 @@ impl Container {
             cgroup: None,
             scratch: source.scratch.clone(),
         };
-        let program = std::env::current_exe().context("cannot find our own program")?;
+        // Its path may name a newer build by now; this is the one that runs, also for another process.
+        let program = PathBuf::from(format!("/proc/{}/exe", std::process::id()));
         let (home, mut command) = if host::has_systemd() {
             let unit = format!("workload-guard-test-{id}.scope");
             let mut command = Command::new("systemd-run");

@@ -15,15 +15,25 @@ use crate::host::{self, packages};
 use crate::progress;
 pub use recipe::Recipe;
 
-/// The folder that holds the images: below `$XDG_CACHE_HOME` or `~/.cache`.
+/// The folder that holds the images.
 pub fn cache() -> Result<PathBuf> {
+    Ok(root()?.join("images"))
+}
+
+/// The folder that holds the machine tier's snapshots.
+pub fn machines() -> Result<PathBuf> {
+    Ok(root()?.join("machines"))
+}
+
+/// The project's folder below `$XDG_CACHE_HOME` or `~/.cache`.
+fn root() -> Result<PathBuf> {
     let base = std::env::var_os("XDG_CACHE_HOME")
         .map(PathBuf::from)
         // The base directory specification: a relative path is to be ignored.
         .filter(|path| path.is_absolute())
         .or_else(|| std::env::home_dir().map(|home| home.join(".cache")))
         .ok_or_else(|| anyhow!("no cache folder: neither XDG_CACHE_HOME nor HOME is set"))?;
-    Ok(base.join("linux-workload-guard/images"))
+    Ok(base.join("linux-workload-guard"))
 }
 
 /// The root tree of the image `name`, built now unless it is there already.

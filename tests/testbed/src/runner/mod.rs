@@ -1,0 +1,171 @@
+//! `cargo xtask test`: every tier, one line of counts at the end.
+
+mod cargo_test;
+mod plan;
+mod pool;
+mod report;
+pub mod scenario;
+mod tally;
+pub mod tiers;
+mod verdict;
+
+use std::process::Command;
+use std::time::Instant;
+
+use anyhow::{Context, Result, bail};
+
+use crate::guest::Payload;
+use crate::payload::{self, Profile, Workspace};
+use crate::{host, process, progress};
+pub use plan::Args;
+use pool::{Job, Sources};
+use report::Report;
+use scenario::{Scenario, Tier};
+use tally::{Outcome, Tally};
+
+/// Runs what `args` asks for and prints the counts as the last line; returns the exit status.
+pub fn run(args: &Args) -> Result<u8> {
+    let ci = host::is_ci();
+    let workspace = Workspace::locate()?;
+    let mut tally = Tally::new(ci);
+    if args.wants(Tier::Unit) {
+        let phase = Phase::begin("unit tests");
+        cargo_test::run(&workspace, args.only.as_deref(), &mut tally)?;
+        phase.end();
+    }
+    if args.wants(Tier::Container) || args.wants(Tier::Machine) {
+        let report = Report::new(
+            tally,
+            ci,
+            workspace.target_directory.join("testbed-failures"),
+        );
+        match guests(args, &report) {
+            Ok(()) => {}
+            Err(error) => report.left_out("guests", Outcome::Failed(format!("{error:#}"))),
+        }
+        tally = report.tally();
+    }
+    println!("{}", tally.line());
+    Ok(u8::from(tally.failed > 0))
+}
+
+/// The tiers that boot something.
+fn guests(args: &Args, report: &Report) -> Result<()> {
+    let phase = Phase::begin("build");
+    let profile = if args.dev {
+        Profile::Dev
+    } else {
+        Profile::Release
+    };
+    let built = payload::take_or_build(args.payload.as_deref(), profile)?;
+    let scenarios = list(&built.payload)?;
+    phase.end();
+    let selected = |tier| {
+        if args.wants(tier) {
+            args.select(&scenarios, tier)
+        } else {
+            Vec::new()
+        }
+    };
+    let (container, machine) = (selected(Tier::Container), selected(Tier::Machine));
+    if container.is_empty() && machine.is_empty() {
+        bail!(
+            "no scenario matches the command line; `guard-scenarios list` has {}",
+            scenarios.len()
+        );
+    }
+    if !container.is_empty() {
+        container_tier(&args.container_suites(), &container, &built.payload, report);
+    }
+    if !machine.is_empty() {
+        machine_tier(&machine, &built.payload, report);
+    }
+    Ok(())
+}
+
+fn list(payload: &Payload) -> Result<Vec<Scenario>> {
+    let program = payload.dir().join("guard-scenarios");
+    let text = process::output_of(Command::new(program).arg("list"))?;
+    scenario::parse_list(&text).context("guard-scenarios list")
+}
+
+fn container_tier(suites: &[&str], scenarios: &[&Scenario], payload: &Payload, report: &Report) {
+    if !host::is_root() {
+        // Not a matter of hardware: whoever sets up the machine can give it.
+        report.left_out("container", Outcome::Skipped("needs root".into()));
+        return;
+    }
+    let phase = Phase::begin("container tier: images");
+    let mut workers: Vec<Sources> = (0..tiers::parallel_containers())
+        .map(|_| Vec::new())
+        .collect();
+    for suite in suites {
+        match tiers::container(suite, payload) {
+            Ok(source) => {
+                for worker in &mut workers {
+                    worker.push(Box::new(source.clone()));
+                }
+            }
+            Err(error) => {
+                report.left_out(
+                    &format!("container/{suite}"),
+                    Outcome::Failed(format!("{error:#}")),
+                );
+            }
+        }
+    }
+    phase.end();
+    let sources = workers.first().map_or(0, Vec::len);
+    let jobs = scenarios
+        .iter()
+        .flat_map(|scenario| (0..sources).map(|source| Job { source, scenario }))
+        .collect();
+    let phase = Phase::begin("container tier");
+    pool::run(workers, jobs, report);
+    phase.end();
+}
+
+fn machine_tier(scenarios: &[&Scenario], payload: &Payload, report: &Report) {
+    let phase = Phase::begin("machine tier: image and snapshot");
+    let source = tiers::machine(payload);
+    phase.end();
+    match source {
+        Ok(source) => {
+            let phase = Phase::begin("machine tier");
+            let jobs = scenarios
+                .iter()
+                .map(|scenario| Job {
+                    source: 0,
+                    scenario,
+                })
+                .collect();
+            pool::run(vec![vec![source]], jobs, report);
+            phase.end();
+        }
+        Err(error) => report.left_out("machine", Outcome::Failed(format!("{error:#}"))),
+    }
+}
+
+/// A part of the run, with the time that it took.
+struct Phase {
+    name: &'static str,
+    begin: Instant,
+}
+
+impl Phase {
+    fn begin(name: &'static str) -> Self {
+        println!("== {name}");
+        Self {
+            name,
+            begin: Instant::now(),
+        }
+    }
+
+    fn end(self) {
+        println!(
+            "== {}: {}",
+            self.name,
+            progress::seconds(self.begin.elapsed())
+        );
+    }
+}
