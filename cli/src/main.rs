@@ -1,2 +1,61 @@
-//! To come.
-fn main() {}
+//! The command line of Linux Workload Guard: arguments → plan (pure) → call → render (pure).
+
+mod args;
+mod bus;
+mod call;
+mod error;
+mod exec;
+mod fallback;
+mod files;
+mod manual;
+mod offline;
+mod place;
+mod plan;
+mod render;
+mod session;
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::error::CliError;
+use crate::plan::Plan;
+use crate::render::Style;
+
+fn main() -> ExitCode {
+    let cli = args::Cli::parse_from(args::by_name(std::env::args_os()));
+    let plan = plan::plan(cli.command, std::env::var_os("SHELL").as_deref());
+    let result = match &plan {
+        Plan::Offline(what) => offline::run(what).and_then(|text| print(&text)),
+        Plan::Call(call) => ask(call).and_then(|text| print(&text)),
+        Plan::Place(placement) => place::place(placement).map(|never| match never {}),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("workload-guard: {error}");
+            ExitCode::from(error.exit_code())
+        }
+    }
+}
+
+fn ask(call: &plan::Call) -> Result<String, CliError> {
+    let answer = async_io::block_on(async {
+        let bus = bus::connect().await?;
+        let guard = bus::guard(&bus).await?;
+        call::perform(&guard, call).await
+    })?;
+    Ok(render::answer(&answer, call.json(), &Style::of_stdout()))
+}
+
+/// Prints to stdout. A reader that has seen enough (`| head`) is no error.
+fn print(text: &str) -> Result<(), CliError> {
+    let mut out = io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(CliError::Failed(format!("cannot write to stdout: {error}")))
+        }
+        _ => Ok(()),
+    }
+}

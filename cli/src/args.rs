@@ -1,0 +1,232 @@
+//! What can be typed. The help texts are the reference: the man page and the completions come from here.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::{Parser, Subcommand};
+use clap_complete::Shell;
+
+const EXIT_CODES: &str = "\
+Exit status:
+  0    done
+  1    refused or failed; the message says why
+  2    wrong usage
+  69   no bus, no systemd or no guard to talk to
+  77   not permitted: the process is another user's, or out of the user manager's reach
+  126  (run, protect) the command exists but cannot be executed
+  127  (run, protect) the command was not found
+Otherwise run and protect end with the command's own status, since the command takes their place.";
+
+const STATUS_JSON: &str = "\
+JSON, one object:
+  version            the guard's version
+  state              normal, degraded or paused
+  state_reasons      [text]: why the state is not normal
+  capabilities       [name]: what this machine offers
+  classes            [{name, slice, quota, weight}]: quota in percent of one logical CPU, 0 for none
+  watched            [{unit, processes}]
+  workloads          [{path, pid, class, reason, cpu, source, control_group, command, since_usec}]:
+                     cpu in percent of one logical CPU, since_usec in microseconds since 1970
+  totals             {routed, recovered, failed} since the guard started
+Keys are kept; new ones may be added.";
+
+const CONFIG_JSON: &str = "\
+JSON: a list of {key, value, origin}, in which value is what TOML would write. Keys are kept; new ones \
+may be added.";
+
+const RUN_HELP: &str = "\
+The command replaces this program: the same PID, terminal and exit status. Without a command an interactive \
+shell ($SHELL) starts there, and all that is started from it stays there. Called by the name run-workload, \
+this program is `workload-guard run`.
+
+When the guard cannot be reached, systemd itself is asked for the scope and a warning is printed: the budget \
+is the slice's, so it holds either way. Without systemd the command is not started.";
+
+/// Keeps heavy work from taking the machine away from what must stay responsive.
+#[derive(Debug, Parser)]
+#[command(name = "workload-guard", version, after_help = EXIT_CODES, arg_required_else_help = true)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// The subcommands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Show the guard's state, what it watches, and the workloads
+    #[command(after_help = STATUS_JSON)]
+    Status {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Run a command in the protected class
+    #[command(after_help = RUN_HELP)]
+    Protect {
+        /// The command with its arguments
+        #[arg(required = true, trailing_var_arg = true, value_name = "CMD", value_hint = clap::ValueHint::CommandWithArguments)]
+        command: Vec<OsString>,
+    },
+    /// Run a command, or a shell, in the heavy class
+    #[command(after_help = RUN_HELP)]
+    Run {
+        /// The command with its arguments; an interactive shell when there is none
+        #[arg(trailing_var_arg = true, value_name = "CMD", value_hint = clap::ValueHint::CommandWithArguments)]
+        command: Vec<OsString>,
+    },
+    /// Put running processes, with their descendants, into a class until they are released
+    Attach {
+        /// The processes; the first is the root of the new workload
+        #[arg(required = true, value_name = "PID", value_parser = clap::value_parser!(u32).range(1..))]
+        pids: Vec<u32>,
+        /// The class: heavy, protected, or another one of the settings
+        #[arg(long)]
+        class: String,
+        /// Why, for status
+        #[arg(long)]
+        reason: Option<String>,
+    },
+    /// Move a running process as detection would: it comes back when it calms down
+    Route {
+        /// The root of the process tree
+        #[arg(value_parser = clap::value_parser!(u32).range(1..))]
+        pid: u32,
+        /// The class to move it into
+        #[arg(long, default_value = "heavy")]
+        class: String,
+    },
+    /// Bring a workload back to where it came from
+    Release {
+        /// Any process of the workload
+        #[arg(value_parser = clap::value_parser!(u32).range(1..))]
+        pid: u32,
+    },
+    /// Show every setting, its value and where the value came from; or check settings files
+    #[command(after_help = CONFIG_JSON, args_conflicts_with_subcommands = true)]
+    Config {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+        /// Something other than showing them
+        #[command(subcommand)]
+        action: Option<ConfigAction>,
+    },
+    /// Have the guard read its settings again
+    Reload,
+    /// Work with the rules that name heavy commands
+    Rules {
+        /// What to do with them
+        #[command(subcommand)]
+        action: RulesAction,
+    },
+    /// Print the version
+    Version,
+    /// Print a completion script
+    Completions {
+        /// For this shell
+        shell: Shell,
+    },
+    /// Print the manual page (troff)
+    Man,
+}
+
+/// `workload-guard config …`
+#[derive(Debug, Subcommand)]
+pub enum ConfigAction {
+    /// Check settings files without the guard; without a FILE those that it would read. A FILE in a folder
+    /// `rules.d` is checked as rules
+    Check {
+        /// Settings files (TOML)
+        #[arg(value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
+        files: Vec<PathBuf>,
+    },
+}
+
+/// `workload-guard rules …`
+#[derive(Debug, Subcommand)]
+pub enum RulesAction {
+    /// Say which rule a command would match, without the guard and without running it; status 1 when none does
+    Test {
+        /// The command with its arguments
+        #[arg(required = true, trailing_var_arg = true, value_name = "CMD")]
+        command: Vec<OsString>,
+    },
+}
+
+/// The command line that was meant: under the name `run-workload` it is `workload-guard run`.
+pub fn by_name(argv: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
+    let mut argv: Vec<OsString> = argv.into_iter().collect();
+    let called = argv.first().map(PathBuf::from);
+    if called.as_deref().and_then(|path| path.file_name()) == Some("run-workload".as_ref()) {
+        argv[0] = "workload-guard".into();
+        argv.insert(1, "run".into());
+    }
+    argv
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    fn parse(line: &[&str]) -> Result<Command, clap::Error> {
+        Cli::try_parse_from(by_name(line.iter().map(OsString::from))).map(|cli| cli.command)
+    }
+
+    #[test]
+    fn the_definition_is_sound() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn options_after_the_command_belong_to_it() {
+        let Ok(Command::Run { command }) =
+            parse(&["workload-guard", "run", "make", "-j8", "--help"])
+        else {
+            panic!("not a run");
+        };
+        assert_eq!(command, ["make", "-j8", "--help"]);
+        let Ok(Command::Protect { command }) =
+            parse(&["workload-guard", "protect", "--", "vim", "-R"])
+        else {
+            panic!("not a protect");
+        };
+        assert_eq!(command, ["vim", "-R"]);
+    }
+
+    #[test]
+    fn run_workload_is_run() {
+        let Ok(Command::Run { command }) =
+            parse(&["/usr/bin/run-workload", "cargo", "test", "--", "--json"])
+        else {
+            panic!("not a run");
+        };
+        assert_eq!(command, ["cargo", "test", "--", "--json"]);
+        assert!(
+            matches!(parse(&["run-workload"]), Ok(Command::Run { command }) if command.is_empty())
+        );
+    }
+
+    #[test]
+    fn pid_0_is_not_a_process_that_one_can_name() {
+        for line in [
+            &["workload-guard", "attach", "0", "--class", "heavy"][..],
+            &["workload-guard", "route", "0"],
+            &["workload-guard", "release", "0"],
+        ] {
+            assert_eq!(parse(line).unwrap_err().exit_code(), 2);
+        }
+    }
+
+    #[test]
+    fn protect_wants_a_command() {
+        assert_eq!(
+            parse(&["workload-guard", "protect"])
+                .unwrap_err()
+                .exit_code(),
+            2
+        );
+    }
+}

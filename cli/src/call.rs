@@ -1,0 +1,140 @@
+//! Asks the guard, and keeps what it said.
+
+use std::collections::HashMap;
+
+use futures::try_join;
+use workload_guard_dbus::Guard1Proxy;
+use workload_guard_dbus::types::{ClassRow, SettingRow, WatchedRow, WorkloadRow};
+use zvariant::{OwnedValue, Str};
+
+use crate::error::CliError;
+use crate::plan::Call;
+
+/// Everything that `status` shows.
+#[derive(Clone, Debug)]
+pub struct Status {
+    /// The guard's version.
+    pub version: String,
+    /// `normal`, `degraded` or `paused`.
+    pub state: String,
+    /// Why it is not normal.
+    pub state_reasons: Vec<String>,
+    /// What the machine offers.
+    pub capabilities: Vec<String>,
+    /// The classes.
+    pub classes: Vec<ClassRow>,
+    /// What is watched.
+    pub watched: Vec<WatchedRow>,
+    /// The workloads.
+    pub workloads: Vec<WorkloadRow>,
+    /// Routes since the guard started.
+    pub routed: u64,
+    /// Recoveries since then.
+    pub recovered: u64,
+    /// Failed moves since then.
+    pub failed: u64,
+}
+
+/// What the guard said.
+#[derive(Clone, Debug)]
+pub enum Answer {
+    /// To [`Call::Status`].
+    Status(Status),
+    /// To [`Call::Config`].
+    Settings(Vec<SettingRow>),
+    /// To [`Call::Reload`].
+    Reloaded,
+    /// To [`Call::Attach`] and [`Call::Route`].
+    Moved {
+        /// How many processes were named.
+        pids: usize,
+        /// Where to.
+        class: String,
+    },
+    /// To [`Call::Release`]: the control group that the processes are in now.
+    Released(String),
+}
+
+/// Carries out `call`.
+pub async fn perform(guard: &Guard1Proxy<'_>, call: &Call) -> Result<Answer, CliError> {
+    Ok(match call {
+        Call::Status { .. } => Answer::Status(status(guard).await?),
+        Call::Config { .. } => Answer::Settings(guard.settings().await?),
+        Call::Reload => {
+            guard.reload().await?;
+            Answer::Reloaded
+        }
+        Call::Attach {
+            pids,
+            class,
+            reason,
+        } => {
+            guard
+                .attach(pids.clone(), class.clone(), options(reason.as_deref()))
+                .await?;
+            Answer::Moved {
+                pids: pids.len(),
+                class: class.clone(),
+            }
+        }
+        Call::Route { pid, class } => {
+            guard.route(*pid, class.clone()).await?;
+            Answer::Moved {
+                pids: 1,
+                class: class.clone(),
+            }
+        }
+        Call::Release { pid } => Answer::Released(guard.release(*pid).await?),
+    })
+}
+
+/// The options of `Attach`.
+pub fn options(reason: Option<&str>) -> HashMap<String, OwnedValue> {
+    reason
+        .map(|reason| {
+            (
+                "reason".to_owned(),
+                OwnedValue::from(Str::from(reason.to_owned())),
+            )
+        })
+        .into_iter()
+        .collect()
+}
+
+async fn status(guard: &Guard1Proxy<'_>) -> Result<Status, CliError> {
+    let (
+        version,
+        state,
+        state_reasons,
+        capabilities,
+        classes,
+        watched,
+        workloads,
+        routed,
+        recovered,
+        failed,
+    ) = try_join!(
+        guard.version(),
+        guard.state(),
+        guard.state_reasons(),
+        guard.capabilities(),
+        guard.classes(),
+        guard.watched(),
+        guard.list_workloads(),
+        guard.routed_total(),
+        guard.recovered_total(),
+        guard.failed_total(),
+    )?;
+    Ok(Status {
+        version,
+        state,
+        state_reasons,
+        capabilities,
+        classes,
+        watched,
+        workloads,
+        routed,
+        recovered,
+        failed,
+    })
+}

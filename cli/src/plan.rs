@@ -1,0 +1,189 @@
+//! What is to be done: the command line with every default filled in. Pure.
+
+use std::ffi::{OsStr, OsString};
+use std::path::PathBuf;
+
+use clap_complete::Shell;
+
+use crate::args::{Command, ConfigAction, RulesAction};
+
+/// The class of `run`.
+pub const HEAVY: &str = "heavy";
+/// The class of `protect`.
+pub const PROTECTED: &str = "protected";
+
+/// One thing to do, by what it needs.
+#[derive(Debug, PartialEq)]
+pub enum Plan {
+    /// Needs nothing but files.
+    Offline(Offline),
+    /// One question or request to the guard.
+    Call(Call),
+    /// Moves this process into a class and becomes the command.
+    Place(Placement),
+}
+
+/// What needs no bus.
+#[derive(Debug, PartialEq)]
+pub enum Offline {
+    /// Check these settings files; when there are none, those that the guard would read.
+    CheckConfig(Vec<PathBuf>),
+    /// Which rule matches this command?
+    TestRule(Vec<String>),
+    /// Print the version.
+    Version,
+    /// Print completions.
+    Completions(Shell),
+    /// Print the manual page.
+    Man,
+}
+
+/// What is asked of the guard.
+#[derive(Debug, PartialEq)]
+pub enum Call {
+    /// Everything that `status` shows.
+    Status {
+        /// As JSON.
+        json: bool,
+    },
+    /// Every setting.
+    Config {
+        /// As JSON.
+        json: bool,
+    },
+    /// Read the settings again.
+    Reload,
+    /// Put processes into a class.
+    Attach {
+        /// The processes.
+        pids: Vec<u32>,
+        /// The class.
+        class: String,
+        /// Why.
+        reason: Option<String>,
+    },
+    /// Route one as detection would.
+    Route {
+        /// The root of the tree.
+        pid: u32,
+        /// The class.
+        class: String,
+    },
+    /// Bring one back.
+    Release {
+        /// A process of the workload.
+        pid: u32,
+    },
+}
+
+impl Call {
+    /// Whether the answer is to be printed as JSON.
+    pub fn json(&self) -> bool {
+        matches!(
+            self,
+            Call::Status { json: true } | Call::Config { json: true }
+        )
+    }
+}
+
+/// A command that takes the place of this process, inside a class.
+#[derive(Debug, PartialEq)]
+pub struct Placement {
+    /// The class.
+    pub class: &'static str,
+    /// What to become: the program first. Never empty.
+    pub argv: Vec<OsString>,
+    /// Why, for status.
+    pub reason: &'static str,
+    /// Whether it is a shell that nobody named.
+    pub shell: bool,
+}
+
+/// Fills in the defaults. `shell` is the value of `$SHELL`.
+pub fn plan(command: Command, shell: Option<&OsStr>) -> Plan {
+    match command {
+        Command::Status { json } => Plan::Call(Call::Status { json }),
+        Command::Config { json, action: None } => Plan::Call(Call::Config { json }),
+        Command::Config {
+            action: Some(ConfigAction::Check { files }),
+            ..
+        } => Plan::Offline(Offline::CheckConfig(files)),
+        Command::Reload => Plan::Call(Call::Reload),
+        Command::Attach {
+            pids,
+            class,
+            reason,
+        } => Plan::Call(Call::Attach {
+            pids,
+            class,
+            reason,
+        }),
+        Command::Route { pid, class } => Plan::Call(Call::Route { pid, class }),
+        Command::Release { pid } => Plan::Call(Call::Release { pid }),
+        Command::Protect { command } => Plan::Place(Placement {
+            class: PROTECTED,
+            argv: command,
+            reason: "workload-guard protect",
+            shell: false,
+        }),
+        Command::Run { command } if command.is_empty() => Plan::Place(Placement {
+            class: HEAVY,
+            argv: vec![
+                shell
+                    .filter(|s| !s.is_empty())
+                    .unwrap_or("/bin/sh".as_ref())
+                    .to_owned(),
+            ],
+            reason: "workload-guard run, a shell",
+            shell: true,
+        }),
+        Command::Run { command } => Plan::Place(Placement {
+            class: HEAVY,
+            argv: command,
+            reason: "workload-guard run",
+            shell: false,
+        }),
+        Command::Rules {
+            action: RulesAction::Test { command },
+        } => Plan::Offline(Offline::TestRule(
+            // As the guard reads them from /proc: a byte that is not UTF-8 is shown as a replacement character.
+            command
+                .iter()
+                .map(|arg| arg.to_string_lossy().into_owned())
+                .collect(),
+        )),
+        Command::Version => Plan::Offline(Offline::Version),
+        Command::Completions { shell } => Plan::Offline(Offline::Completions(shell)),
+        Command::Man => Plan::Offline(Offline::Man),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn run_without_a_command_is_the_persons_shell() {
+        let place = |shell| match plan(Command::Run { command: vec![] }, shell) {
+            Plan::Place(placement) => placement,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(
+            place(Some("/usr/bin/fish".as_ref())).argv,
+            ["/usr/bin/fish"]
+        );
+        assert_eq!(place(None).argv, ["/bin/sh"]);
+        assert_eq!(place(Some("".as_ref())).argv, ["/bin/sh"]);
+        assert!(place(None).shell);
+    }
+
+    #[test]
+    fn a_named_command_is_kept_as_it_is() {
+        let command = vec!["make".into(), "-j8".into()];
+        let Plan::Place(placement) = plan(Command::Protect { command }, None) else {
+            panic!("not a placement")
+        };
+        assert_eq!((placement.class, placement.shell), (PROTECTED, false));
+        assert_eq!(placement.argv, ["make", "-j8"]);
+    }
+}

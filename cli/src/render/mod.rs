@@ -1,0 +1,35 @@
+//! Answers as text or JSON. Pure: width, colour and the time of day are arguments.
+
+mod config;
+mod status;
+mod style;
+mod table;
+
+pub use style::Style;
+
+use crate::call::Answer;
+
+/// `answer` as it goes to stdout, with its last newline.
+pub fn answer(answer: &Answer, json: bool, style: &Style) -> String {
+    match answer {
+        Answer::Status(status) if json => status::json(status),
+        Answer::Status(status) => status::text(status, style),
+        Answer::Settings(rows) if json => config::json(rows),
+        Answer::Settings(rows) => config::text(rows, style),
+        Answer::Reloaded => "settings read again\n".into(),
+        Answer::Moved { pids: 1, class } => {
+            format!("1 process and its descendants are in {class}\n")
+        }
+        Answer::Moved { pids, class } => {
+            format!("{pids} processes and their descendants are in {class}\n")
+        }
+        Answer::Released(cgroup) => format!("back in {cgroup}\n"),
+    }
+}
+
+/// A value as JSON with its last newline.
+fn to_json(value: &impl serde::Serialize) -> String {
+    let mut text = serde_json::to_string_pretty(value).expect("plain data can be written as JSON");
+    text.push('\n');
+    text
+}

@@ -1,0 +1,164 @@
+use workload_guard_dbus::names::workload_path;
+use workload_guard_dbus::types::{ClassRow, WatchedRow};
+
+use super::*;
+
+const MANAGER: &str = "/user.slice/user-1000.slice/user@1000.service";
+const NOW: u64 = 1_800_000_000_000_000;
+
+fn plain(width: Option<usize>) -> Style {
+    Style {
+        width,
+        colour: false,
+        now_usec: NOW,
+    }
+}
+
+fn busy() -> Status {
+    Status {
+        version: "0.1.0".into(),
+        state: "degraded".into(),
+        state_reasons: vec!["the user manager has no cpu controller: budgets do not hold".into()],
+        capabilities: vec!["pidfds".into()],
+        classes: vec![
+            ClassRow {
+                name: "heavy".into(),
+                slice: "heavy-workload.slice".into(),
+                quota: 400,
+                weight: 100,
+            },
+            ClassRow {
+                name: "protected".into(),
+                slice: "protected-workload.slice".into(),
+                quota: 0,
+                weight: 0,
+            },
+        ],
+        watched: vec![WatchedRow {
+            unit: "app.slice".into(),
+            processes: 12,
+        }],
+        workloads: vec![WorkloadRow {
+            path: workload_path("lwg-heavy-routed-4242-99.scope"),
+            pid: 4242,
+            class: "heavy".into(),
+            reason: "known-heavy".into(),
+            cpu: 98.74,
+            source: format!("{MANAGER}/app.slice/app-term-1.scope"),
+            control_group: format!(
+                "{MANAGER}/heavy.slice/heavy-workload.slice/lwg-heavy-routed-4242-99.scope"
+            ),
+            command: "make -j8".into(),
+            since: NOW - 12_000_000,
+        }],
+        routed: 3,
+        recovered: 2,
+        failed: 1,
+    }
+}
+
+fn idle() -> Status {
+    Status {
+        state: "normal".into(),
+        state_reasons: vec![],
+        watched: vec![WatchedRow {
+            unit: "protected-workload.slice".into(),
+            processes: 0,
+        }],
+        workloads: vec![],
+        ..busy()
+    }
+}
+
+#[test]
+fn a_pipe_gets_one_whole_row_per_workload() {
+    assert_eq!(
+        text(&busy(), &plain(None)),
+        "\
+workload-guard 0.1.0: degraded
+  - the user manager has no cpu controller: budgets do not hold
+
+CLASS      QUOTA  WEIGHT  WORKLOADS  SLICE
+heavy       400%     100          1  heavy-workload.slice
+protected   none    none          0  protected-workload.slice
+
+WATCHED    PROCESSES
+app.slice         12
+
+ PID    CPU  CLASS  REASON       SINCE  SOURCE                      CONTROL GROUP                                                    COMMAND
+4242  98.7%  heavy  known-heavy   12 s  app.slice/app-term-1.scope  heavy.slice/heavy-workload.slice/lwg-heavy-routed-4242-99.scope  make -j8
+
+since the guard started: 3 routed, 2 recovered, 1 failed
+"
+    );
+}
+
+#[test]
+fn a_narrow_terminal_gets_the_control_groups_below_each_workload() {
+    let text = text(&busy(), &plain(Some(60)));
+    assert!(text.contains(
+        "4242  98.7%  heavy  known-heavy   12 s  make -j8\n  from app.slice/app-term-1.scope\n  in   …/heavy-workload.slice/lwg-heavy-routed-4242-99.scope\n"
+    ), "{text}");
+    let table = text.lines().filter(|line| !line.starts_with("  - "));
+    assert!(
+        table.into_iter().all(|line| line.chars().count() <= 60),
+        "{text}"
+    );
+}
+
+#[test]
+fn an_empty_watched_slice_is_told_with_both_ways_out() {
+    let text = text(&idle(), &plain(Some(80)));
+    assert!(
+        text.contains("Nothing runs in protected-workload.slice"),
+        "{text}"
+    );
+    assert!(text.contains("workload-guard protect CMD"), "{text}");
+    assert!(
+        text.contains("watch.parent_units = [\"app.slice\"]"),
+        "{text}"
+    );
+    assert!(text.contains("no workloads"), "{text}");
+    assert!(!super::text(&busy(), &plain(None)).contains("ways out"));
+}
+
+#[test]
+fn colour_only_where_it_is_welcome() {
+    assert!(!text(&busy(), &plain(Some(80))).contains('\x1b'));
+    let coloured = Style {
+        colour: true,
+        ..plain(Some(80))
+    };
+    assert!(text(&busy(), &coloured).contains("\x1b[33mdegraded\x1b[0m"));
+}
+
+#[test]
+fn the_json_keys_are_those_of_the_help() {
+    let value: serde_json::Value = serde_json::from_str(&json(&busy())).unwrap();
+    assert_eq!(
+        value,
+        serde_json::json!({
+            "version": "0.1.0",
+            "state": "degraded",
+            "state_reasons": ["the user manager has no cpu controller: budgets do not hold"],
+            "capabilities": ["pidfds"],
+            "classes": [
+                {"name": "heavy", "slice": "heavy-workload.slice", "quota": 400, "weight": 100},
+                {"name": "protected", "slice": "protected-workload.slice", "quota": 0, "weight": 0},
+            ],
+            "watched": [{"unit": "app.slice", "processes": 12}],
+            "workloads": [{
+                "path": "/org/workloadguard/Guard1/workload/lwg_2dheavy_2drouted_2d4242_2d99_2escope",
+                "pid": 4242,
+                "class": "heavy",
+                "reason": "known-heavy",
+                "cpu": 98.74,
+                "source": "/user.slice/user-1000.slice/user@1000.service/app.slice/app-term-1.scope",
+                "control_group": "/user.slice/user-1000.slice/user@1000.service/heavy.slice/heavy-workload.slice/lwg-heavy-routed-4242-99.scope",
+                "command": "make -j8",
+                "since_usec": NOW - 12_000_000,
+            }],
+            "totals": {"routed": 3, "recovered": 2, "failed": 1},
+        })
+    );
+}
