@@ -25,7 +25,7 @@ pub fn nsenter(leader: u32) -> Command {
 
 /// `argv` as the service `unit` of the guest's system manager, as root.
 pub fn as_root(argv: &[&str], unit: &str, stdio: Stdio) -> Vec<String> {
-    let mut line = transient(stdio);
+    let mut line = transient(argv[0], stdio);
     line.push(format!("--unit={unit}"));
     line.extend(
         // Remaining processes of a command that has ended do not hold up its result for the default 90 s.
@@ -55,20 +55,23 @@ pub fn as_dev(argv: &[&str], stdio: Stdio) -> Vec<String> {
     ]
     .map(str::to_owned)
     .into();
-    line.extend(transient(stdio));
+    line.extend(transient(argv[0], stdio));
     line.extend(["--user", "--same-dir", "--"].map(str::to_owned));
     line.extend(shell_wrapped(argv));
     line
 }
 
-fn transient(stdio: Stdio) -> Vec<String> {
+fn transient(program: &str, stdio: Stdio) -> Vec<String> {
     let stdio = match stdio {
         Stdio::Pipe => "--pipe",
         Stdio::Terminal => "--pty",
     };
-    ["systemd-run", "--quiet", "--wait", "--collect", stdio]
+    let mut line: Vec<String> = ["systemd-run", "--quiet", "--wait", "--collect", stdio]
         .map(str::to_owned)
-        .into()
+        .into();
+    // Else the journal and the terminal's title show the wrapping shell.
+    line.push(format!("--description={program}"));
+    line
 }
 
 /// A shell around the command makes a death by signal the status 128 + N: systemd-run has no status for it.

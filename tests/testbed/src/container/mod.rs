@@ -11,7 +11,7 @@ mod notify;
 use std::fs::File;
 use std::io::{Read, Seek};
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
@@ -102,6 +102,8 @@ pub struct Container {
     leader: u32,
     commands: u32,
     home: Home,
+    /// Name of the machine.
+    machine: String,
     console: File,
 }
 
@@ -149,6 +151,7 @@ impl Container {
             leader: 0,
             commands: 0,
             home,
+            machine: launch.machine,
             console,
         };
         // From here on an error drops the container, which ends it.
@@ -321,6 +324,8 @@ impl Drop for Container {
         // The rest of the tree dies with the cgroup, when `home` is dropped.
         let _ = self.nspawn.kill();
         let _ = self.nspawn.wait();
+        // nspawn leaves this behind, an empty folder of the host's, however it ends.
+        let _ = std::fs::remove_dir(Path::new("/run/systemd/nspawn/propagate").join(&self.machine));
     }
 }
 

@@ -22,7 +22,7 @@ pub fn cache() -> Result<PathBuf> {
 
 /// The folder that holds the machine tier's snapshots.
 pub fn machines() -> Result<PathBuf> {
-    Ok(root()?.join("machines"))
+    Ok(root()?.join("machine"))
 }
 
 /// The project's folder below `$XDG_CACHE_HOME` or `~/.cache`.
@@ -105,6 +105,8 @@ pub fn list() -> Result<Vec<Cached>> {
         .flatten()
         .flatten()
         .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()))
+        // Locks and mount points.
+        .filter(|entry| !entry.file_name().to_string_lossy().starts_with('.'))
         .map(|entry| Cached {
             current: current
                 .iter()
@@ -116,8 +118,14 @@ pub fn list() -> Result<Vec<Cached>> {
     Ok(found)
 }
 
-/// Removes everything from the cache. Waits for builds that run.
+/// Removes everything from the cache, the machine's snapshots too. Waits for builds that run.
 pub fn clean() -> Result<()> {
+    let machines = machines()?;
+    if machines.is_dir() {
+        progress::say(&format!("removing {}", machines.display()));
+        fs::remove_dir_all(&machines)
+            .with_context(|| format!("cannot remove {}", machines.display()))?;
+    }
     let cache = cache()?;
     if !cache.is_dir() {
         return Ok(());
