@@ -32,7 +32,7 @@ fn root() -> PathBuf {
 
 fn metadata() -> Value {
     let out = Command::new(env!("CARGO"))
-        .args(["metadata", "--format-version=1", "--offline"])
+        .args(["metadata", "--format-version=1", "--locked"])
         .current_dir(root())
         .output()
         .expect("cargo runs");
