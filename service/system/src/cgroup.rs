@@ -1,8 +1,9 @@
 //! Control groups (version 2), read below their mount.
 //!
 //! Paths are as in `/proc/PID/cgroup` and in systemd's `ControlGroup`: absolute within the mount, such
-//! as `/user.slice/user-1000.slice`. A missing file is `Ok(None)`: the group is gone, or the controller
-//! is not enabled there. Nothing here writes.
+//! as `/user.slice/user-1000.slice`; one that could lead out of the mount is never read. A missing file
+//! is `None`: the group is gone, or the controller is not enabled there. So is one that cannot be read
+//! or understood, after a line in the debug log: it is as unknown. Nothing here writes.
 
 use std::fs;
 use std::io;
@@ -135,105 +136,102 @@ impl CgroupFs {
     }
 
     /// Whether the group exists.
-    pub fn exists(&self, path: &str) -> io::Result<bool> {
-        Ok(self.folder(path)?.is_dir())
+    pub fn exists(&self, path: &str) -> bool {
+        self.folder(path).is_ok_and(|folder| folder.is_dir())
     }
 
     /// CPU time that the group and all below used, in microseconds (`usage_usec` of `cpu.stat`, there
     /// even without the cpu controller).
-    pub fn usage_usec(&self, path: &str) -> io::Result<Option<u64>> {
-        let found = self.text(path, "cpu.stat")?;
-        Ok(found.and_then(|text| usage_usec(text.as_bytes())))
+    pub fn usage_usec(&self, path: &str) -> Option<u64> {
+        self.parsed(path, "cpu.stat", |text| usage_usec(text.as_bytes()))
     }
 
     /// The processes of the group and of all groups below, ascending. `None` when the group is gone.
-    pub fn pids(&self, path: &str) -> io::Result<Option<Vec<u32>>> {
-        let Some(mut pids) = self.own_pids(path)? else {
-            return Ok(None);
-        };
+    pub fn pids(&self, path: &str) -> Option<Vec<u32>> {
+        let mut pids = self.own_pids(path)?;
         let mut next = vec![path.trim_end_matches('/').to_owned()];
         while let Some(group) = next.pop() {
-            for child in self.children(&group_path(&group))?.unwrap_or_default() {
-                let child = format!("{group}/{child}");
-                pids.extend(self.own_pids(&child)?.unwrap_or_default());
+            let names = self.children(if group.is_empty() { "/" } else { &group });
+            for name in names.unwrap_or_default() {
+                let child = format!("{group}/{name}");
+                pids.extend(self.own_pids(&child).unwrap_or_default());
                 next.push(child);
             }
         }
         pids.sort_unstable();
         // The kernel may list a process twice when it moves during the read.
         pids.dedup();
-        Ok(Some(pids))
+        Some(pids)
     }
 
-    /// The processes of the group itself, as listed.
-    pub fn own_pids(&self, path: &str) -> io::Result<Option<Vec<u32>>> {
-        Ok(self
-            .text(path, "cgroup.procs")?
-            .map(|text| parse_pids(text.as_bytes()).collect()))
+    /// The processes of the group itself, as listed. Empty for a threaded group, whose processes its
+    /// domain lists.
+    pub fn own_pids(&self, path: &str) -> Option<Vec<u32>> {
+        let listed = self.parsed(path, "cgroup.procs", |text| {
+            Some(parse_pids(text.as_bytes()).collect())
+        });
+        listed.or_else(|| self.exists(path).then(Vec::new))
     }
 
     /// Names of the groups directly below, sorted. `None` when the group is gone.
-    pub fn children(&self, path: &str) -> io::Result<Option<Vec<String>>> {
-        child_names(&self.folder(path)?)
+    pub fn children(&self, path: &str) -> Option<Vec<String>> {
+        let found = self.folder(path).and_then(|folder| child_names(&folder));
+        found.unwrap_or_else(|error| {
+            log::debug!("{error}");
+            None
+        })
     }
 
     /// Whether a process is in the group or below (`populated` of `cgroup.events`; the root has none).
-    pub fn populated(&self, path: &str) -> io::Result<Option<bool>> {
-        let found = self.text(path, "cgroup.events")?;
-        Ok(found.and_then(|text| {
-            text.lines()
-                .find_map(|line| line.strip_prefix("populated ").map(|n| n.trim() == "1"))
-        }))
+    pub fn populated(&self, path: &str) -> Option<bool> {
+        self.parsed(path, "cgroup.events", |text| {
+            let flag = text
+                .lines()
+                .find_map(|line| line.strip_prefix("populated "))?;
+            Some(flag.trim() == "1")
+        })
     }
 
     /// The limit of the group itself. `None` where the cpu controller is not enabled for it.
-    pub fn cpu_max(&self, path: &str) -> io::Result<Option<CpuMax>> {
+    pub fn cpu_max(&self, path: &str) -> Option<CpuMax> {
         self.parsed(path, "cpu.max", CpuMax::parse)
     }
 
     /// The weight of the group against its siblings, 1 to 10000; 0 with `cpu.idle`. `None` where the
     /// cpu controller is not enabled for it.
-    pub fn cpu_weight(&self, path: &str) -> io::Result<Option<u64>> {
+    pub fn cpu_weight(&self, path: &str) -> Option<u64> {
         self.parsed(path, "cpu.weight", |text| text.trim().parse().ok())
     }
 
     /// The controllers that the group may use for itself (`cgroup.controllers`).
-    pub fn controllers(&self, path: &str) -> io::Result<Option<Vec<String>>> {
-        let found = self.text(path, "cgroup.controllers")?;
-        Ok(found.map(|text| text.split_ascii_whitespace().map(str::to_owned).collect()))
+    pub fn controllers(&self, path: &str) -> Option<Vec<String>> {
+        self.parsed(path, "cgroup.controllers", |text| {
+            Some(text.split_ascii_whitespace().map(str::to_owned).collect())
+        })
     }
 
-    fn parsed<T>(
-        &self,
-        path: &str,
-        name: &str,
-        parse: impl Fn(&str) -> Option<T>,
-    ) -> io::Result<Option<T>> {
-        let Some(text) = self.text(path, name)? else {
-            return Ok(None);
-        };
-        match parse(&text) {
-            Some(value) => Ok(Some(value)),
-            None => {
-                let file = self.file(path, name)?;
-                let text = text.trim();
-                Err(io::Error::new(
-                    io::ErrorKind::InvalidData,
-                    format!("{} says {text:?}", file.display()),
-                ))
+    fn parsed<T>(&self, path: &str, name: &str, parse: impl Fn(&str) -> Option<T>) -> Option<T> {
+        let file = match self.file(path, name) {
+            Ok(file) => file,
+            Err(error) => {
+                log::debug!("{error}");
+                return None;
             }
-        }
-    }
-
-    fn text(&self, path: &str, name: &str) -> io::Result<Option<String>> {
-        let file = self.file(path, name)?;
+        };
         match fs::read_to_string(&file) {
-            Ok(text) => Ok(Some(text)),
-            Err(error) if is_absent(&error) => Ok(None),
-            Err(error) => Err(io::Error::new(
-                error.kind(),
-                format!("{}: {error}", file.display()),
-            )),
+            Ok(text) => {
+                let value = parse(&text);
+                if value.is_none() {
+                    log::debug!("{} says {:?}", file.display(), text.trim());
+                }
+                value
+            }
+            Err(error) => {
+                if !is_absent(&error) {
+                    log::debug!("{}: {error}", file.display());
+                }
+                None
+            }
         }
     }
 }
@@ -283,15 +281,6 @@ fn is_unit_name(name: &str) -> bool {
     [".scope", ".service", ".slice"]
         .iter()
         .any(|end| name.strip_suffix(end).is_some_and(|stem| !stem.is_empty()))
-}
-
-/// `/a/b`, or `/` for the empty path of the mount's own group.
-fn group_path(path: &str) -> String {
-    if path.is_empty() {
-        "/".to_owned()
-    } else {
-        path.to_owned()
-    }
 }
 
 fn bad_path(path: &str, what: &str) -> io::Error {
@@ -407,78 +396,58 @@ mod tests {
     #[test]
     fn a_subtree_is_read_whole_and_once() {
         let (_root, cgroups) = tree();
-        assert_eq!(cgroups.pids("/a.slice").unwrap(), Some(vec![9, 10, 11, 12]));
-        assert_eq!(cgroups.own_pids("/a.slice").unwrap(), Some(vec![10, 11]));
+        assert_eq!(cgroups.pids("/a.slice"), Some(vec![9, 10, 11, 12]));
+        assert_eq!(cgroups.own_pids("/a.slice"), Some(vec![10, 11]));
         assert_eq!(
-            cgroups.children("/a.slice").unwrap(),
+            cgroups.children("/a.slice"),
             Some(vec!["x.scope".to_owned()])
         );
-        assert_eq!(cgroups.pids("/b.slice").unwrap(), None);
-        assert_eq!(cgroups.children("/b.slice").unwrap(), None);
+        assert_eq!(cgroups.pids("/b.slice"), None);
+        assert_eq!(cgroups.children("/b.slice"), None);
     }
 
     #[test]
     fn the_files_of_a_group() {
         let (root, cgroups) = tree();
         let write = |name, text| fs::write(root.path().join("a.slice").join(name), text).unwrap();
-        assert_eq!(cgroups.cpu_max("/a.slice").unwrap(), None);
+        assert_eq!(cgroups.cpu_max("/a.slice"), None);
         write("cpu.max", "150000 100000\n");
         write("cpu.weight", "1000\n");
         write("cpu.stat", "user_usec 1\nusage_usec 4242\n");
         write("cgroup.events", "populated 1\nfrozen 0\n");
         write("cgroup.controllers", "cpu memory pids\n");
         assert_eq!(
-            cgroups
-                .cpu_max("/a.slice")
-                .unwrap()
-                .unwrap()
-                .quota_percent(),
+            cgroups.cpu_max("/a.slice").unwrap().quota_percent(),
             Some(150.0)
         );
-        assert_eq!(cgroups.cpu_weight("/a.slice").unwrap(), Some(1000));
-        assert_eq!(cgroups.usage_usec("/a.slice").unwrap(), Some(4242));
-        assert_eq!(cgroups.populated("/a.slice").unwrap(), Some(true));
+        assert_eq!(cgroups.cpu_weight("/a.slice"), Some(1000));
+        assert_eq!(cgroups.usage_usec("/a.slice"), Some(4242));
+        assert_eq!(cgroups.populated("/a.slice"), Some(true));
         assert_eq!(
-            cgroups.controllers("/a.slice").unwrap().unwrap(),
+            cgroups.controllers("/a.slice").unwrap(),
             ["cpu", "memory", "pids"]
         );
         write("cpu.max", "1000 1000000\n");
-        let small = cgroups.cpu_max("/a.slice").unwrap().unwrap();
+        let small = cgroups.cpu_max("/a.slice").unwrap();
         assert_eq!(
             (small.quota_percent(), small.raw.as_str()),
             (Some(0.1), "1000 1000000")
         );
         write("cpu.max", "max 100000\n");
-        assert_eq!(
-            cgroups
-                .cpu_max("/a.slice")
-                .unwrap()
-                .unwrap()
-                .quota_percent(),
-            None
-        );
+        assert_eq!(cgroups.cpu_max("/a.slice").unwrap().quota_percent(), None);
         write("cpu.max", "lots\n");
-        assert!(
-            cgroups
-                .cpu_max("/a.slice")
-                .unwrap_err()
-                .to_string()
-                .contains("a.slice/cpu.max says \"lots\"")
-        );
+        assert_eq!(cgroups.cpu_max("/a.slice"), None);
     }
 
     #[test]
     fn a_path_cannot_lead_out_of_the_mount() {
         let (_root, cgroups) = tree();
         for path in ["/../etc", "/a.slice/..", "a.slice", "", "/a/./b", "/a\0"] {
-            assert_eq!(
-                cgroups.pids(path).unwrap_err().kind(),
-                io::ErrorKind::InvalidInput,
-                "{path:?}"
-            );
+            assert!(cgroups.folder(path).is_err(), "{path:?}");
+            assert_eq!(cgroups.pids(path), None, "{path:?}");
         }
         assert!(
-            cgroups.exists("/a.slice/..x").is_ok(),
+            cgroups.folder("/a.slice/..x").is_ok(),
             "two dots within a name are a name"
         );
     }

@@ -15,6 +15,8 @@ use std::path::{Path, PathBuf};
 use guard_policy::id::ProcId;
 
 pub use fields::Uids;
+#[cfg(test)]
+pub(crate) use stat::tests::line as stat_line;
 pub(crate) use stat::unsigned;
 pub use stat::{Image, Stat};
 
@@ -32,13 +34,13 @@ pub struct ProcFs {
 
 impl Default for ProcFs {
     fn default() -> Self {
-        ProcFs::rooted("/proc")
+        ProcFs::new("/proc")
     }
 }
 
 impl ProcFs {
     /// The tree at `root`.
-    pub fn rooted(root: impl Into<PathBuf>) -> ProcFs {
+    pub fn new(root: impl Into<PathBuf>) -> ProcFs {
         ProcFs { root: root.into() }
     }
 
@@ -89,11 +91,11 @@ impl ProcFs {
 
     /// The control group of the unified hierarchy, relative to its mount: the `0::` line of
     /// `/proc/PID/cgroup`. The kernel adds ` (deleted)` for a zombie whose group is gone.
-    pub fn cgroup(&self, pid: u32) -> io::Result<Option<String>> {
-        let Some(text) = self.text(pid, "cgroup")? else {
-            return Ok(None);
-        };
-        Ok(fields::unified_cgroup(&text).map(str::to_owned))
+    ///
+    /// `None` when the process is gone. The file of a living one can always be read.
+    pub fn cgroup(&self, pid: u32) -> Option<String> {
+        let text = self.text(pid, "cgroup").ok()??;
+        fields::unified_cgroup(&text).map(str::to_owned)
     }
 
     /// The arguments of a process, at most [`MAX_ARGV`] bytes of them; empty for zombies and kernel

@@ -47,15 +47,12 @@ fn a_process_is_read_from_a_recorded_tree() {
         b"make\0-j8\0",
         "/user.slice/a.scope",
     );
-    let proc = ProcFs::rooted(root.path());
+    let proc = ProcFs::new(root.path());
     assert_eq!(
         proc.identify(42).unwrap(),
         Some(ProcId { pid: 42, start: 99 })
     );
-    assert_eq!(
-        proc.cgroup(42).unwrap().as_deref(),
-        Some("/user.slice/a.scope")
-    );
+    assert_eq!(proc.cgroup(42).as_deref(), Some("/user.slice/a.scope"));
     assert_eq!(
         proc.argv(42).unwrap().unwrap(),
         ["make".into(), "-j8".into()]
@@ -74,10 +71,10 @@ fn a_process_is_read_from_a_recorded_tree() {
 #[test]
 fn a_process_that_is_gone_is_no_error() {
     let root = tempfile::tempdir().unwrap();
-    let proc = ProcFs::rooted(root.path());
+    let proc = ProcFs::new(root.path());
     assert_eq!(proc.identify(42).unwrap(), None);
     assert_eq!(proc.stat(42).unwrap(), None);
-    assert_eq!(proc.cgroup(42).unwrap(), None);
+    assert_eq!(proc.cgroup(42), None);
     assert_eq!(proc.argv(42).unwrap(), None);
     assert_eq!(proc.uids(42).unwrap(), None);
     assert!(proc.policies(42).unwrap().is_none());
@@ -94,7 +91,7 @@ fn a_thread_id_is_not_a_process() {
         "Name:\tx\nTgid:\t42\nUid:\t1\t1\t1\t1\n",
     )
     .unwrap();
-    assert_eq!(ProcFs::rooted(root.path()).identify(43).unwrap(), None);
+    assert_eq!(ProcFs::new(root.path()).identify(43).unwrap(), None);
 }
 
 #[test]
@@ -102,10 +99,7 @@ fn a_malformed_file_is_named() {
     let root = tempfile::tempdir().unwrap();
     simple(root.path(), 42, 1, 5);
     fs::write(root.path().join("42/stat"), "42 (x").unwrap();
-    let error = ProcFs::rooted(root.path())
-        .stat(42)
-        .unwrap_err()
-        .to_string();
+    let error = ProcFs::new(root.path()).stat(42).unwrap_err().to_string();
     assert!(error.ends_with("42/stat is not a stat line"), "{error}");
 }
 
@@ -119,7 +113,7 @@ fn a_huge_command_line_is_bounded() {
         &vec![b'a'; 3 * MAX_ARGV],
         "/a",
     );
-    let argv = ProcFs::rooted(root.path()).argv(42).unwrap().unwrap();
+    let argv = ProcFs::new(root.path()).argv(42).unwrap().unwrap();
     assert_eq!(argv.iter().map(|a| a.len()).sum::<usize>(), MAX_ARGV);
 }
 
@@ -138,7 +132,7 @@ fn descendants_follow_the_parents_within_the_list() {
     }
     // 16 says that 10 is its parent, but is older: its parent was an earlier 10.
     simple(root.path(), 16, 10, 50);
-    let proc = ProcFs::rooted(root.path());
+    let proc = ProcFs::new(root.path());
     let pids = |list: Vec<ProcId>| list.iter().map(|id| id.pid).collect::<Vec<_>>();
     let id = |start| ProcId { pid: 10, start };
     assert_eq!(

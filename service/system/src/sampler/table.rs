@@ -1,0 +1,145 @@
+//! What is kept of each process between two looks.
+
+use std::collections::HashMap;
+use std::fmt::Write;
+use std::path::Path;
+use std::sync::Arc;
+
+use guard_policy::event::Process;
+use guard_policy::id::ProcId;
+
+use crate::proc::{Image, ProcFs, STAT_BUFFER, Stat};
+
+/// The most of a command line that is kept for each process, in bytes and in arguments: what the rules
+/// look at is at its beginning, and a thousand processes have to fit in little memory.
+const MAX_ARGV_BYTES: usize = 4096;
+const MAX_ARGUMENTS: usize = 128;
+
+/// The processes of the last look.
+#[derive(Debug)]
+pub(super) struct Table {
+    proc: ProcFs,
+    known: HashMap<u32, Known>,
+    /// Counts looks, so that what was not seen in one can be told.
+    look: u32,
+    /// The kernel places programs at random, so that an exec shows in [`Image`].
+    randomized: bool,
+    /// Both reused: reading a process that did not change allocates nothing.
+    path: String,
+    buffer: Box<[u8; STAT_BUFFER]>,
+}
+
+#[derive(Debug)]
+struct Known {
+    start: u64,
+    comm: [u8; 16],
+    image: Image,
+    argv: Arc<[Box<str>]>,
+    seen: u32,
+}
+
+impl Table {
+    pub(super) fn new(proc: ProcFs) -> Table {
+        let setting = proc.root().join("sys/kernel/randomize_va_space");
+        // 0 is off; where it cannot be read, command lines are read each time, which is only slower.
+        let randomized = std::fs::read_to_string(setting).is_ok_and(|text| text.trim() != "0");
+        Table {
+            proc,
+            known: HashMap::new(),
+            look: 0,
+            randomized,
+            path: String::new(),
+            buffer: Box::new([0; STAT_BUFFER]),
+        }
+    }
+
+    /// Begins a look.
+    pub(super) fn begin(&mut self) {
+        self.look = self.look.wrapping_add(1);
+    }
+
+    /// Ends a look: forgets the processes that it did not show.
+    pub(super) fn end(&mut self) {
+        let look = self.look;
+        self.known.retain(|_, known| known.seen == look);
+        // After a storm of processes.
+        if self.known.capacity() > 4 * self.known.len() + 1024 {
+            self.known.shrink_to_fit();
+        }
+    }
+
+    /// Whether the process was read in this look.
+    pub(super) fn was_read(&self, pid: u32) -> bool {
+        self.known
+            .get(&pid)
+            .is_some_and(|known| known.seen == self.look)
+    }
+
+    /// Reads a process; `None` when it is gone or dead.
+    pub(super) fn read(&mut self, pid: u32, cgroup: &Arc<str>) -> Option<Process> {
+        self.path.clear();
+        let _ = write!(self.path, "{}/{pid}/stat", self.proc.root().display());
+        let stat = match self.proc.read_stat(Path::new(&self.path), &mut self.buffer) {
+            Ok(stat) => stat.filter(|stat| !stat.is_dead())?,
+            Err(error) => {
+                log::debug!("{error}");
+                return None;
+            }
+        };
+        let same = self
+            .known
+            .get(&pid)
+            .filter(|known| known.start == stat.start);
+        let argv = match same {
+            Some(known) if self.randomized && known.is_unchanged(&stat) => known.argv.clone(),
+            _ => read_argv(&self.proc, pid, &stat, same),
+        };
+        let kept = Known {
+            start: stat.start,
+            comm: stat.comm,
+            image: stat.image,
+            argv: argv.clone(),
+            seen: self.look,
+        };
+        self.known.insert(pid, kept);
+        Some(Process {
+            id: ProcId {
+                pid,
+                start: stat.start,
+            },
+            ppid: stat.ppid,
+            cgroup: cgroup.clone(),
+            cpu_usec: stat.cpu_usec(),
+            argv,
+        })
+    }
+}
+
+impl Known {
+    /// It runs the program that it ran. The stat line was read before the command line at the time, so
+    /// that an exec between the two shows now.
+    fn is_unchanged(&self, stat: &Stat) -> bool {
+        // The first thread of the process has ended, and what it knew of the program with it.
+        let headless = stat.state == b'Z';
+        headless || (stat.image.is_visible() && stat.image == self.image && stat.comm == self.comm)
+    }
+}
+
+/// Reads the arguments; gives those known when they are the same ones, so that they stay shared.
+fn read_argv(proc: &ProcFs, pid: u32, stat: &Stat, known: Option<&Known>) -> Arc<[Box<str>]> {
+    if stat.is_kernel_thread() {
+        return Arc::default();
+    }
+    let mut argv = match proc.argv_bounded(pid, MAX_ARGV_BYTES) {
+        Ok(argv) => argv.unwrap_or_default(),
+        Err(error) => {
+            log::debug!("{error}");
+            Vec::new()
+        }
+    };
+    argv.truncate(MAX_ARGUMENTS);
+    match known {
+        Some(known) if *known.argv == *argv => known.argv.clone(),
+        _ => argv.into(),
+    }
+}
