@@ -49,12 +49,11 @@ impl Channel {
         self.lost = true;
         let status = self.talk(&line, Answer::to(&token), begin + timeout + GRACE, sink);
         self.lost = status.is_err();
-        let status =
-            status.with_context(|| format!("running {} in the machine", argv.join(" ")))?;
+        let status = status.with_context(|| format!("running {} in the machine", shown(argv)))?;
         if status == KILLED && begin.elapsed() >= timeout {
             bail!(
                 "{} did not end within {timeout:?} and was killed",
-                argv.join(" ")
+                shown(argv)
             );
         }
         Ok(status)
@@ -101,6 +100,11 @@ impl Channel {
             }
         }
     }
+}
+
+/// A command for an error message: a script or a hostile argument may be long.
+fn shown(argv: &[&str]) -> String {
+    format!("{:.200}", argv.join(" "))
 }
 
 /// 128 random bits: no output contains it by chance.

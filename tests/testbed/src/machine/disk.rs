@@ -1,6 +1,8 @@
 //! Disks made without mounting anything: the machine's root from an image's tree, and the payload's.
 
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -161,7 +163,6 @@ impl PayloadDisk {
 
     /// Where another process of ours opens it (proc_pid_fd(5)).
     pub fn path(&self) -> PathBuf {
-        use std::os::fd::AsRawFd;
         PathBuf::from(format!(
             "/proc/{}/fd/{}",
             std::process::id(),
@@ -178,7 +179,8 @@ fn sized(path: &Path, size: u64) -> Result<()> {
 
 /// Makes a file system with the contents of `tree` on `disk`, which has its size already.
 ///
-/// A tree of another user's namespace (`ours` false) is read from within that namespace.
+/// A tree of another user's namespace (`ours` false) is read from within that namespace. There `disk` belongs to
+/// nobody, and its folder may be closed: hence it is handed over open, and writable for everybody meanwhile.
 fn make_file_system(disk: &Path, tree: &Path, ours: bool) -> Result<()> {
     let mke2fs = tool("mke2fs")?;
     let mut command = if ours {
@@ -186,12 +188,38 @@ fn make_file_system(disk: &Path, tree: &Path, ours: bool) -> Result<()> {
     } else {
         unshared(&mke2fs)
     };
-    command
+    let permissions = |mode| {
+        fs::set_permissions(disk, fs::Permissions::from_mode(mode))
+            .with_context(|| format!("cannot change the mode of {}", disk.display()))
+    };
+    if !ours {
+        permissions(0o666)?;
+    }
+    let file = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .open(disk)
+        .with_context(|| format!("cannot open {}", disk.display()))?;
+    let output = command
         .args(FEATURES)
         .args(["-E", EXTENDED, "-d"])
         .arg(tree)
-        .arg(disk);
-    process::output_of(&mut command).map(drop)
+        .arg("/proc/self/fd/0")
+        .stdin(file)
+        .output()
+        .context("cannot start mke2fs")?;
+    if !ours {
+        permissions(0o600)?;
+    }
+    if !output.status.success() {
+        bail!(
+            "mke2fs could not make a disk of {} ({}): {}",
+            tree.display(),
+            output.status,
+            String::from_utf8_lossy(&output.stderr).trim()
+        );
+    }
+    Ok(())
 }
 
 /// `program` in the user namespace in which mmdebstrap made the image: there the tree's owners are root and the users

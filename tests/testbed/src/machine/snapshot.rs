@@ -155,7 +155,7 @@ impl Snapshot {
             .migrated(Instant::now() + TRANSFER)
             .with_context(|| {
                 format!(
-                    "restoring {}:\n{}",
+                    "cannot restore the machine from {} (remove that folder to have it made anew); its console:\n{}",
                     self.directory.display(),
                     qemu.log_tail()
                 )
