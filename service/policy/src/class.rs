@@ -10,6 +10,19 @@ pub struct Class {
     pub slice: String,
 }
 
+/// The longest class name, in bytes: scope names hold it and stay far below systemd's limit of 255.
+pub const MAX_NAME: usize = 32;
+
+/// Whether `name` can be a class: lower-case letters, digits and `_`, at most [`MAX_NAME`] bytes. No
+/// dash, since it parts the fields of a scope's name.
+pub fn is_class_name(name: &str) -> bool {
+    !name.is_empty()
+        && name.len() <= MAX_NAME
+        && name
+            .bytes()
+            .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_')
+}
+
 /// The slices above `slice`, outermost first, then itself: a dash nests (systemd.slice(5)), so
 /// `heavy-workload.slice` is below `heavy.slice`.
 pub fn slice_chain(slice: &str) -> Vec<String> {
@@ -27,9 +40,23 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_class_name_fits_into_a_scope_name() {
+        assert!(is_class_name("heavy") && is_class_name("ci_2"));
+        for bad in ["", "Heavy", "a-b", "a.b", "ä", &"a".repeat(33)] {
+            assert!(!is_class_name(bad), "{bad}");
+        }
+    }
+
+    #[test]
     fn a_dash_nests() {
-        assert_eq!(slice_chain("heavy-workload.slice"), ["heavy.slice", "heavy-workload.slice"]);
+        assert_eq!(
+            slice_chain("heavy-workload.slice"),
+            ["heavy.slice", "heavy-workload.slice"]
+        );
         assert_eq!(slice_chain("app.slice"), ["app.slice"]);
-        assert_eq!(slice_chain("a-b-c.slice"), ["a.slice", "a-b.slice", "a-b-c.slice"]);
+        assert_eq!(
+            slice_chain("a-b-c.slice"),
+            ["a.slice", "a-b.slice", "a-b-c.slice"]
+        );
     }
 }

@@ -106,13 +106,20 @@ pub fn never_moved(facts: &Facts, intent: Intent) -> Option<NeverMoved> {
         (facts.unit.sandbox, NeverMoved::Sandbox),
     ];
     let by_detection = [
-        (facts.unit.outside_user_manager, NeverMoved::OutsideUserManager),
+        (
+            facts.unit.outside_user_manager,
+            NeverMoved::OutsideUserManager,
+        ),
         (facts.unit.main_or_control, NeverMoved::ServiceMain),
         (facts.unit.notifier, NeverMoved::Notifier),
         (facts.login_shell, NeverMoved::LoginShell),
         (facts.terminal_leader, NeverMoved::TerminalLeader),
     ];
-    let first = |list: &[(bool, NeverMoved)]| list.iter().find(|(applies, _)| *applies).map(|(_, why)| *why);
+    let first = |list: &[(bool, NeverMoved)]| {
+        list.iter()
+            .find(|(applies, _)| *applies)
+            .map(|(_, why)| *why)
+    };
     first(&always).or_else(|| match intent {
         Intent::Explicit => None,
         Intent::Detection => first(&by_detection),

@@ -24,7 +24,9 @@ pub enum Problem {
         why: String,
     },
     /// A slice has no budget of its own.
-    #[error("{slice} has no CPUQuota, so {class} work is not bounded; install the guard's slice units")]
+    #[error(
+        "{slice} has no CPUQuota, so {class} work is not bounded; install the guard's slice units"
+    )]
     NoBudget {
         /// The slice.
         slice: String,
@@ -32,7 +34,9 @@ pub enum Problem {
         class: String,
     },
     /// The kernel's value is not systemd's.
-    #[error("{file} says {kernel}, though systemd says {systemd}; `systemctl --user restart {unit}` applies it when the slice is empty")]
+    #[error(
+        "{file} says {kernel}, though systemd says {systemd}; `systemctl --user restart {unit}` applies it when the slice is empty"
+    )]
     BudgetNotInKernel {
         /// The unit.
         unit: String,

@@ -14,3 +14,4 @@ pub mod printable;
 pub mod reconcile;
 pub mod rules;
 pub mod settings;
+pub mod source;

@@ -61,7 +61,10 @@ mod tests {
 
     #[test]
     fn a_newline_cannot_become_a_unit_setting() {
-        assert_eq!(printable("a\n[Scope]\nKillMode=none"), "a [Scope] KillMode=none");
+        assert_eq!(
+            printable("a\n[Scope]\nKillMode=none"),
+            "a [Scope] KillMode=none"
+        );
     }
 
     #[test]

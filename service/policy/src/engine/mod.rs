@@ -1,0 +1,177 @@
+//! The engine: one state, one event at a time, answers what should follow.
+//!
+//! What it knows is bounded by what the last sample showed, by [`MAX_WORKLOADS`], and by cooldowns
+//! that have not expired.
+
+mod detect;
+mod meter;
+mod recovery;
+mod requests;
+mod seen;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use crate::action::{Action, Failure};
+use crate::event::{Event, Sample, Workload};
+use crate::id::{Moment, ProcId};
+use crate::rules::RuleSet;
+use crate::settings::Settings;
+
+pub use recovery::Tracked;
+pub use seen::Seen;
+
+/// The most workloads at once, with those on their way.
+pub const MAX_WORKLOADS: usize = 1024;
+/// The most processes that one request may name.
+pub const MAX_PROCESSES: usize = 256;
+
+/// Samples in a row that lack a workload's scope, after which it is forgotten. The event that says so
+/// can come before the move's own end is reported; and one sample may be older than the workload.
+const MISSING_SAMPLES: u32 = 3;
+
+/// The guard's decisions.
+#[derive(Debug)]
+pub struct Engine {
+    settings: Arc<Settings>,
+    rules: Arc<RuleSet>,
+    /// Counts [`Engine::configure`], so that verdicts of old rules are known.
+    generation: u64,
+    /// Counts samples, so that processes that vanished are known.
+    round: u64,
+    /// What the last sample showed.
+    processes: HashMap<ProcId, Seen>,
+    /// By scope.
+    workloads: BTreeMap<String, Tracked>,
+    /// Moves in flight by root, with every process that they name.
+    moving: HashMap<ProcId, Vec<ProcId>>,
+    /// Recoveries in flight by scope, with the root.
+    recovering: HashMap<String, ProcId>,
+    /// No attempt by detection before this.
+    cooldowns: HashMap<ProcId, Moment>,
+    /// Roots that came back, until their cooldown ends.
+    returned: HashMap<ProcId, Moment>,
+    /// Roots that came back since the last sample.
+    just_returned: Vec<ProcId>,
+}
+
+impl Engine {
+    /// An engine that knows of no process.
+    pub fn new(settings: Arc<Settings>, rules: Arc<RuleSet>) -> Engine {
+        Engine {
+            settings,
+            rules,
+            generation: 0,
+            round: 0,
+            processes: HashMap::new(),
+            workloads: BTreeMap::new(),
+            moving: HashMap::new(),
+            recovering: HashMap::new(),
+            cooldowns: HashMap::new(),
+            returned: HashMap::new(),
+            just_returned: Vec::new(),
+        }
+    }
+
+    /// Puts other settings and rules in force. Counters go on.
+    pub fn configure(&mut self, settings: Arc<Settings>, rules: Arc<RuleSet>) {
+        self.settings = settings;
+        self.rules = rules;
+        self.generation += 1;
+    }
+
+    /// The settings in force.
+    pub fn settings(&self) -> &Arc<Settings> {
+        &self.settings
+    }
+
+    /// Every workload, by the name of its scope.
+    pub fn workloads(&self) -> impl Iterator<Item = &Tracked> {
+        self.workloads.values()
+    }
+
+    /// The workload in a scope.
+    pub fn workload(&self, unit: &str) -> Option<&Tracked> {
+        self.workloads.get(unit)
+    }
+
+    /// What is known of a process that the last sample showed.
+    pub fn process(&self, id: ProcId) -> Option<&Seen> {
+        self.processes.get(&id)
+    }
+
+    /// Takes one event in. The caller carries out what it answers, in that order, and reports each
+    /// [`Action::Move`] as [`Event::Moved`] and each [`Action::Recover`] as [`Event::Recovered`].
+    pub fn step(&mut self, event: Event, now: Moment) -> Vec<Action> {
+        match event {
+            Event::Sample(sample) => self.sample(&sample, now),
+            Event::Request(request) => vec![self.request(request)],
+            Event::Release { ticket, unit } => vec![self.release(ticket, unit)],
+            Event::Adopted(workload) => {
+                self.track(workload, Vec::new());
+                Vec::new()
+            }
+            Event::Moved { root, outcome } => {
+                self.moved(root, outcome, now);
+                Vec::new()
+            }
+            Event::Recovered { unit, outcome } => {
+                self.recovered(&unit, outcome, now);
+                Vec::new()
+            }
+            Event::Gone { unit } => {
+                self.workloads.remove(&unit);
+                Vec::new()
+            }
+        }
+    }
+
+    fn sample(&mut self, sample: &Sample, now: Moment) -> Vec<Action> {
+        self.round += 1;
+        self.cooldowns.retain(|_, until| *until > now);
+        self.returned.retain(|_, until| *until > now);
+        let mut actions = self.recover_calm(&sample.workloads, now);
+        actions.extend(self.detect(&sample.processes, now));
+        self.just_returned.clear();
+        actions
+    }
+
+    fn moved(&mut self, root: ProcId, outcome: Result<Workload, Failure>, now: Moment) {
+        let named = self.moving.remove(&root).unwrap_or_default();
+        match outcome {
+            Ok(workload) => self.track(workload, named),
+            Err(failure) => {
+                self.cool_down(root, now);
+                if let Some(seen) = self.processes.get_mut(&root) {
+                    // The process itself does not allow it: only another program would.
+                    seen.refused |=
+                        matches!(failure, Failure::NeverMoved(_) | Failure::OutOfReach(_));
+                }
+            }
+        }
+    }
+
+    fn track(&mut self, workload: Workload, named: Vec<ProcId>) {
+        match self.workloads.get_mut(&workload.unit) {
+            Some(known) => known.workload = workload,
+            None => {
+                self.workloads
+                    .insert(workload.unit.clone(), Tracked::new(workload, named));
+            }
+        }
+    }
+
+    fn cool_down(&mut self, process: ProcId, now: Moment) -> Moment {
+        let until = Moment(now.0.saturating_add(self.settings.routing.cooldown));
+        self.cooldowns.insert(process, until);
+        until
+    }
+
+    /// Workloads, and moves that will make one.
+    fn load(&self) -> usize {
+        self.workloads.len() + self.moving.len()
+    }
+}

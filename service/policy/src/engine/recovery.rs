@@ -1,0 +1,147 @@
+//! Workloads: their CPU, and when they come back.
+
+use super::meter::{Meter, Reading};
+use super::{Engine, MISSING_SAMPLES};
+use crate::action::{Action, Failure, Placement, RecoverCause};
+use crate::event::{Usage, Workload};
+use crate::id::{Moment, ProcId};
+use crate::settings::Settings;
+
+/// A workload with its counters.
+#[derive(Clone, Debug)]
+pub struct Tracked {
+    /// What it is.
+    pub workload: Workload,
+    /// CPU of the whole scope at the last sample, in percent of one logical CPU, where there were two.
+    pub cpu: Option<f64>,
+    /// Samples in a row at or above the routing threshold.
+    pub hot_samples: u32,
+    /// Samples in a row below the recovery threshold.
+    pub low_samples: u32,
+    /// Processes that the caller named, which are as much its word as the root is.
+    pub(super) named: Vec<ProcId>,
+    /// A rule names the root's program.
+    pub(super) root_known: bool,
+    low_since: Option<Moment>,
+    /// No attempt to bring it back before this.
+    not_before: Option<Moment>,
+    missing: u32,
+    meter: Meter,
+}
+
+impl Tracked {
+    pub(super) fn new(workload: Workload, named: Vec<ProcId>) -> Tracked {
+        Tracked {
+            workload,
+            cpu: None,
+            hot_samples: 0,
+            low_samples: 0,
+            named,
+            root_known: false,
+            low_since: None,
+            not_before: None,
+            missing: 0,
+            meter: Meter::default(),
+        }
+    }
+
+    fn update(&mut self, usage_usec: u64, now: Moment, settings: &Settings) {
+        self.missing = 0;
+        match self.meter.read(now, usage_usec, settings.sampling.interval) {
+            Reading::TooSoon => {}
+            Reading::Fresh => {
+                self.cpu = None;
+                self.hot_samples = 0;
+                self.busy();
+            }
+            Reading::Percent(cpu) => {
+                self.cpu = Some(cpu);
+                let hot = cpu >= settings.routing.cpu_threshold;
+                self.hot_samples = if hot {
+                    self.hot_samples.saturating_add(1)
+                } else {
+                    0
+                };
+                if cpu < settings.recovery.cpu_threshold {
+                    self.low_samples = self.low_samples.saturating_add(1);
+                    self.low_since.get_or_insert(now);
+                } else {
+                    self.busy();
+                }
+            }
+        }
+    }
+
+    fn busy(&mut self) {
+        self.low_samples = 0;
+        self.low_since = None;
+    }
+
+    /// Its CPU, once it was low for long enough.
+    fn calm(&self, now: Moment, settings: &Settings) -> Option<f64> {
+        let since = self.low_since?;
+        let due = self.workload.placement == Placement::Routed
+            && self.low_samples >= settings.recovery.samples
+            && now.since(since) >= settings.recovery.dwell
+            && self.not_before.is_none_or(|moment| moment <= now);
+        self.cpu.filter(|_| due)
+    }
+}
+
+impl Engine {
+    /// Counts, and brings back what has been calm for long enough.
+    pub(super) fn recover_calm(&mut self, usages: &[Usage], now: Moment) -> Vec<Action> {
+        for tracked in self.workloads.values_mut() {
+            tracked.missing += 1;
+        }
+        let mut actions = Vec::new();
+        for usage in usages {
+            let Some(tracked) = self.workloads.get_mut(&usage.unit) else {
+                continue;
+            };
+            tracked.update(usage.usage_usec, now, &self.settings);
+            let root = tracked.workload.root;
+            let busy = self.recovering.contains_key(&usage.unit) || self.moving.contains_key(&root);
+            if let Some(cpu) = tracked.calm(now, &self.settings).filter(|_| !busy) {
+                self.recovering.insert(usage.unit.clone(), root);
+                actions.push(Action::Recover {
+                    unit: usage.unit.clone(),
+                    cause: RecoverCause::Calm {
+                        cpu,
+                        samples: tracked.low_samples,
+                    },
+                    ticket: None,
+                });
+            }
+        }
+        self.workloads
+            .retain(|_, tracked| tracked.missing < MISSING_SAMPLES);
+        actions
+    }
+
+    pub(super) fn recovered(&mut self, unit: &str, outcome: Result<(), Failure>, now: Moment) {
+        let in_flight = self.recovering.remove(unit);
+        match outcome {
+            Ok(()) => {
+                let tracked = self
+                    .workloads
+                    .remove(unit)
+                    .map(|tracked| tracked.workload.root);
+                if let Some(root) = tracked.or(in_flight) {
+                    let until = self.cool_down(root, now);
+                    self.returned.insert(root, until);
+                    self.just_returned.push(root);
+                }
+            }
+            Err(Failure::NoSuchWorkload(_)) => {
+                self.workloads.remove(unit);
+            }
+            Err(_) => {
+                if let Some(tracked) = self.workloads.get_mut(unit) {
+                    tracked.not_before =
+                        Some(Moment(now.0.saturating_add(self.settings.routing.cooldown)));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! The meaning of the settings as a whole: what cannot be together.
+
+use super::Settings;
+use super::keys::{FIXED_CLASSES, KEYS, defaults};
+use super::layers::Values;
+use super::slice_name::holds;
+use crate::class::Class;
+use crate::source::Mistake;
+
+const PARENTS: &str = "watch.parent_units";
+const PROTECTED: &str = "protected";
+
+/// The settings that `values` mean.
+pub fn settings(
+    values: &Values,
+    mistakes: &mut Vec<Mistake>,
+    warnings: &mut Vec<String>,
+) -> Settings {
+    let mut settings = defaults();
+    for (key, (value, _)) in KEYS.iter().zip(&values.keys) {
+        (key.apply)(&mut settings, value);
+    }
+    settings.classes = classes(values, mistakes);
+    slices_apart(values, &settings.classes, mistakes);
+    parents_apart(values, &settings, mistakes);
+    settings.watch.parent_units = outermost(&settings.watch.parent_units, warnings);
+    if settings.recovery.cpu_threshold >= settings.routing.cpu_threshold {
+        warnings.push(format!(
+            "recovery.cpu_threshold ({}) is not below routing.cpu_threshold ({}): work that is still hot can come back and be routed again",
+            settings.recovery.cpu_threshold, settings.routing.cpu_threshold
+        ));
+    }
+    settings
+}
+
+fn classes(values: &Values, mistakes: &mut Vec<Mistake>) -> Vec<Class> {
+    let mut classes = Vec::new();
+    for (name, (slice, origin)) in &values.classes {
+        if !slice.is_empty() {
+            classes.push(Class {
+                name: name.clone(),
+                slice: slice.clone(),
+            });
+        } else if FIXED_CLASSES.contains(&name.as_str()) {
+            mistakes.push(Mistake::BadValue {
+                origin: origin.clone(),
+                key: format!("classes.{name}.slice"),
+                expected: "a slice, since this class cannot be taken away".to_owned(),
+                found: "empty".to_owned(),
+            });
+        }
+    }
+    classes
+}
+
+/// Two classes in one slice have one budget; and protected work is inside no other budget.
+fn slices_apart(values: &Values, classes: &[Class], mistakes: &mut Vec<Mistake>) {
+    for (n, a) in classes.iter().enumerate() {
+        for b in &classes[n + 1..] {
+            let nested = holds(&a.slice, &b.slice) || holds(&b.slice, &a.slice);
+            let protected = a.name == PROTECTED || b.name == PROTECTED;
+            let why = if a.slice == b.slice {
+                "two classes with one slice share one budget; give each its own"
+            } else if nested && protected {
+                "protected work and other work would be inside one budget; a dash in a slice's name nests it"
+            } else {
+                continue;
+            };
+            mistakes.push(impossible(values, a, class_pair(values, b), why));
+        }
+    }
+    for class in classes.iter().filter(|class| class.slice == "-.slice") {
+        mistakes.push(Mistake::BadValue {
+            origin: class_pair(values, class).1,
+            key: format!("classes.{}.slice", class.name),
+            expected: "a slice other than the root of all slices".to_owned(),
+            found: "\"-.slice\"".to_owned(),
+        });
+    }
+}
+
+/// Work that was routed must not be watched where it is: it would be routed again.
+fn parents_apart(values: &Values, settings: &Settings, mistakes: &mut Vec<Mistake>) {
+    let origin = values
+        .get(PARENTS)
+        .map_or_else(String::new, |(_, origin)| origin.clone());
+    for parent in &settings.watch.parent_units {
+        for class in settings
+            .classes
+            .iter()
+            .filter(|class| class.name != PROTECTED)
+        {
+            let why = if holds(parent, &class.slice) {
+                "routed work would be watched, and routed again; watch a slice that does not hold a class's slice"
+            } else if holds(&class.slice, parent) {
+                "what is watched would have this class's budget already; watch a slice outside of it"
+            } else {
+                continue;
+            };
+            mistakes.push(impossible(
+                values,
+                class,
+                (format!("{PARENTS} = [{parent:?}]"), origin.clone()),
+                why,
+            ));
+        }
+    }
+}
+
+fn class_pair(values: &Values, class: &Class) -> (String, String) {
+    let origin = values
+        .classes
+        .get(&class.name)
+        .map_or("", |(_, origin)| origin);
+    (
+        format!("classes.{}.slice = {:?}", class.name, class.slice),
+        origin.to_owned(),
+    )
+}
+
+fn impossible(values: &Values, class: &Class, other: (String, String), why: &str) -> Mistake {
+    let (a, a_origin) = class_pair(values, class);
+    let (b, b_origin) = other;
+    Mistake::Impossible {
+        a,
+        a_origin,
+        b,
+        b_origin,
+        why: why.to_owned(),
+    }
+}
+
+/// Without those that are inside another one, which are watched with it.
+fn outermost(parents: &[String], warnings: &mut Vec<String>) -> Vec<String> {
+    let mut kept: Vec<String> = Vec::new();
+    for (n, parent) in parents.iter().enumerate() {
+        let outer = parents
+            .iter()
+            .enumerate()
+            .find(|(m, other)| *m != n && holds(other, parent) && (*other != parent || *m < n));
+        match outer {
+            Some((_, outer)) => warnings.push(format!(
+                "{PARENTS}: {parent} is watched with {outer} already"
+            )),
+            None => kept.push(parent.clone()),
+        }
+    }
+    kept
+}

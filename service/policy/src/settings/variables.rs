@@ -1,0 +1,86 @@
+//! The variables of the environment, which the Python original had.
+
+use super::keys::KEYS;
+use super::layers::Values;
+use crate::source::{Mistake, nearest};
+
+/// What each of them starts with.
+pub const PREFIX: &str = "WORKLOAD_GUARD_";
+
+/// Variables of the original whose feature this version does not have.
+pub const NOT_SUPPORTED: &[&str] = &[
+    "ADAPTIVE",
+    "LEARNING_RATE",
+    "ROUTE_THRESHOLD",
+    "MIN_SAMPLES",
+    "SHADOW",
+    "SHADOW_EWMA_ALPHA",
+    "SHADOW_ROUTE_THRESHOLD",
+    "SHADOW_CLEAR_THRESHOLD",
+    "SHADOW_SUSTAINED_SAMPLES",
+    "SHADOW_RECOVERY_SAMPLES",
+    "SHADOW_RECOVERY_DWELL_SEC",
+    "DYNAMIC_QUOTA",
+    "AIMD_SHADOW",
+    "AIMD_DECREASE",
+    "AIMD_ADD",
+    "QUOTA_INTERVAL_SEC",
+    "QUOTA_MIN",
+    "QUOTA_MAX",
+    "QUOTA_STEP",
+    "QUOTA_PRESSURE_HIGH",
+    "QUOTA_PRESSURE_LOW",
+    "QUOTA_THROTTLE_HIGH",
+    "QUOTA_MIN_DWELL_SEC",
+    "QUOTA_SCHED_DELAY_HIGH_MS",
+    "QUOTA_SCHED_DELAY_LOW_MS",
+    "STATS_SAVE_INTERVAL_SEC",
+    "HISTORY_INTERVAL_SEC",
+    "BROWSER_PROCESS_PATTERN",
+];
+
+/// Lays the variables over `values`; the last of several with one name wins.
+pub fn read(
+    env: &[(String, String)],
+    values: &mut Values,
+    mistakes: &mut Vec<Mistake>,
+    warnings: &mut Vec<String>,
+) {
+    for (variable, text) in env {
+        let Some(name) = variable.strip_prefix(PREFIX) else {
+            continue;
+        };
+        let Some(at) = KEYS.iter().position(|key| key.variable == name) else {
+            warnings.push(ignored(variable, name));
+            continue;
+        };
+        let key = &KEYS[at];
+        match key.kind.from_text(text) {
+            Some(value) => values.keys[at] = (value, variable.clone()),
+            // `NAME=` in an environment file is how one takes a value away.
+            None if text.trim().is_empty() => {
+                warnings.push(format!("{variable} is empty, ignored"))
+            }
+            None => mistakes.push(Mistake::BadValue {
+                origin: variable.clone(),
+                key: key.name.to_owned(),
+                expected: key.kind.expected(),
+                found: format!("{text:?}"),
+            }),
+        }
+    }
+}
+
+fn ignored(variable: &str, name: &str) -> String {
+    if NOT_SUPPORTED.contains(&name) {
+        return format!("{variable} is not supported in this version, ignored");
+    }
+    let known = KEYS
+        .iter()
+        .map(|key| key.variable)
+        .chain(NOT_SUPPORTED.iter().copied());
+    match nearest(name, known) {
+        Some(meant) => format!("{variable} is unknown, ignored; did you mean {PREFIX}{meant}?"),
+        None => format!("{variable} is unknown, ignored"),
+    }
+}

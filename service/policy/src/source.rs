@@ -1,0 +1,245 @@
+//! Texts of settings and rules, and what is wrong in them.
+
+use std::fmt;
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+/// One file, read by the caller.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Layer {
+    /// Its path, as it is to be shown.
+    pub origin: String,
+    /// Its contents.
+    pub text: String,
+}
+
+impl Layer {
+    /// The last component of its path, by which a later file replaces an earlier one.
+    pub fn file_name(&self) -> &str {
+        self.origin.rsplit('/').next().unwrap_or(&self.origin)
+    }
+
+    /// `FILE:LINE` of a byte offset.
+    pub fn at(&self, offset: usize) -> String {
+        format!("{}:{}", self.origin, line_of(&self.text, offset))
+    }
+}
+
+/// The line of a byte offset, counted from 1.
+pub(crate) fn line_of(text: &str, offset: usize) -> usize {
+    let end = offset.min(text.len());
+    1 + text.as_bytes()[..end]
+        .iter()
+        .filter(|&&b| b == b'\n')
+        .count()
+}
+
+/// One thing that is wrong, with the place, the key and the way out.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Mistake {
+    /// Not TOML.
+    #[error("{origin}: {message}")]
+    Syntax {
+        /// `FILE:LINE`.
+        origin: String,
+        /// The parser's words.
+        message: String,
+    },
+    /// A key that nothing reads.
+    #[error("{origin}: unknown key `{key}`{}", hint(nearest.as_deref()))]
+    UnknownKey {
+        /// `FILE:LINE`.
+        origin: String,
+        /// The key, dotted.
+        key: String,
+        /// The most similar valid key.
+        nearest: Option<String>,
+    },
+    /// A value of the wrong type, or one that cannot be.
+    #[error("{origin}: `{key}` must be {expected}, not {found}")]
+    BadValue {
+        /// `FILE:LINE`, or the variable.
+        origin: String,
+        /// The key, dotted.
+        key: String,
+        /// What it takes.
+        expected: String,
+        /// What was there.
+        found: String,
+    },
+    /// A key without which the rest means nothing.
+    #[error("{origin}: {what} lacks `{key}`: {expected}")]
+    Missing {
+        /// `FILE:LINE`.
+        origin: String,
+        /// What lacks it.
+        what: String,
+        /// The key.
+        key: String,
+        /// What it takes.
+        expected: String,
+    },
+    /// Two values that cannot both be.
+    #[error("`{a}` ({a_origin}) and `{b}` ({b_origin}) cannot both be: {why}")]
+    Impossible {
+        /// One key, with its value.
+        a: String,
+        /// Where it comes from.
+        a_origin: String,
+        /// The other key, with its value.
+        b: String,
+        /// Where that comes from.
+        b_origin: String,
+        /// Why, and the way out.
+        why: String,
+    },
+}
+
+fn hint(nearest: Option<&str>) -> String {
+    nearest.map_or_else(String::new, |key| format!(", did you mean `{key}`?"))
+}
+
+/// Everything that is wrong, never empty; shown one to a line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Errors(Vec<Mistake>);
+
+impl Errors {
+    /// `Ok(value)` when nothing is wrong.
+    pub(crate) fn none_or<T>(
+        mistakes: Vec<Mistake>,
+        value: impl FnOnce() -> T,
+    ) -> Result<T, Errors> {
+        if mistakes.is_empty() {
+            Ok(value())
+        } else {
+            Err(Errors(mistakes))
+        }
+    }
+
+    /// In the order in which they were found.
+    pub fn mistakes(&self) -> &[Mistake] {
+        &self.0
+    }
+}
+
+impl fmt::Display for Errors {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (n, mistake) in self.0.iter().enumerate() {
+            if n > 0 {
+                f.write_str("\n")?;
+            }
+            mistake.fmt(f)?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Errors {}
+
+/// Parses a layer as far as it goes; its syntax errors are added to `mistakes`.
+pub(crate) fn parse<'a>(layer: &'a Layer, mistakes: &mut Vec<Mistake>) -> DeTable<'a> {
+    let (table, errors) = DeTable::parse_recoverable(&layer.text);
+    mistakes.extend(errors.iter().map(|error| Mistake::Syntax {
+        origin: layer.at(error.span().map_or(0, |span| span.start)),
+        message: error.message().replace('\n', ", "),
+    }));
+    table.into_inner()
+}
+
+/// A value as an error message names it.
+pub(crate) fn describe(value: &DeValue<'_>) -> String {
+    match value {
+        DeValue::String(text) => format!("the string {text:?}"),
+        DeValue::Integer(number) => format!("the number {number}"),
+        DeValue::Float(number) => format!("the number {number}"),
+        DeValue::Boolean(value) => format!("the boolean {value}"),
+        DeValue::Datetime(value) => format!("the date {value}"),
+        DeValue::Array(_) => "a list".to_owned(),
+        DeValue::Table(_) => "a table".to_owned(),
+    }
+}
+
+/// A list of strings, or the first value that is none.
+pub(crate) fn strings<'a, 'i>(
+    value: &'a Spanned<DeValue<'i>>,
+) -> Result<Vec<(&'a str, usize)>, &'a Spanned<DeValue<'i>>> {
+    let list = value.as_ref().as_array().ok_or(value)?;
+    list.iter()
+        .map(|item| {
+            item.as_ref()
+                .as_str()
+                .map(|text| (text, item.span().start))
+                .ok_or(item)
+        })
+        .collect()
+}
+
+/// The candidate that is most like `word`, unless none is much like it.
+pub(crate) fn nearest<'a>(
+    word: &str,
+    candidates: impl IntoIterator<Item = &'a str>,
+) -> Option<String> {
+    candidates
+        .into_iter()
+        .map(|candidate| (distance(word, candidate), candidate))
+        .min()
+        .filter(|(distance, candidate)| *distance <= (candidate.len().max(word.len()) / 3).max(2))
+        .map(|(_, candidate)| candidate.to_owned())
+}
+
+/// Edit distance with swaps of neighbours counted as one (optimal string alignment).
+fn distance(a: &str, b: &str) -> usize {
+    let (a, b): (Vec<char>, Vec<char>) =
+        (a.chars().take(128).collect(), b.chars().take(128).collect());
+    let mut before = vec![0; b.len() + 1];
+    let mut last: Vec<usize> = (0..=b.len()).collect();
+    for i in 1..=a.len() {
+        let mut row = vec![i; b.len() + 1];
+        for j in 1..=b.len() {
+            let same = usize::from(a[i - 1] != b[j - 1]);
+            row[j] = (last[j] + 1).min(row[j - 1] + 1).min(last[j - 1] + same);
+            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
+                row[j] = row[j].min(before[j - 2] + 1);
+            }
+        }
+        before = std::mem::replace(&mut last, row);
+    }
+    last[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn distance_counts_edits_and_swaps() {
+        for (a, b, expected) in [
+            ("", "", 0),
+            ("abc", "", 3),
+            ("cpu", "cpu", 0),
+            ("cpu_treshold", "cpu_threshold", 1),
+            ("tpye", "type", 1),
+            ("kitten", "sitting", 3),
+        ] {
+            assert_eq!(distance(a, b), expected, "{a} {b}");
+            assert_eq!(distance(b, a), expected, "{b} {a}");
+        }
+    }
+
+    #[test]
+    fn nothing_is_suggested_for_a_stranger() {
+        assert_eq!(nearest("zebra", ["cpu_threshold", "samples"]), None);
+        assert_eq!(
+            nearest("sample", ["cpu_threshold", "samples"]),
+            Some("samples".into())
+        );
+    }
+
+    #[test]
+    fn lines_are_counted_from_one() {
+        assert_eq!(line_of("a\nb\nc", 0), 1);
+        assert_eq!(line_of("a\nb\nc", 2), 2);
+        assert_eq!(line_of("a\nb\nc", 99), 3);
+    }
+}
