@@ -5,6 +5,8 @@
 //! is `None`: the group is gone, or the controller is not enabled there. So is one that cannot be read
 //! or understood, after a line in the debug log: it is as unknown. Nothing here writes.
 
+mod unit;
+
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -12,6 +14,7 @@ use std::path::{Path, PathBuf};
 use nix::sys::statfs::{CGROUP2_SUPER_MAGIC, statfs};
 
 use crate::proc::unsigned;
+pub use unit::{UnitPath, unit_of_cgroup, units_of_cgroup};
 
 /// No control groups of version 2 on this machine.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
@@ -236,53 +239,6 @@ impl CgroupFs {
     }
 }
 
-/// A unit in a control group path.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct UnitPath<'a> {
-    /// Its name.
-    pub unit: &'a str,
-    /// Its own group.
-    pub group: &'a str,
-    /// What is below its group: empty, or a path that begins with `/`.
-    pub subcgroup: &'a str,
-}
-
-/// The unit that a control group belongs to, by name: the innermost `*.scope`, `*.service` or `*.slice`.
-pub fn unit_of_cgroup(path: &str) -> Option<UnitPath<'_>> {
-    units_of_cgroup(path).next()
-}
-
-/// The parts of a control group path that look like units, innermost first.
-///
-/// A delegated unit names its inner groups as it likes, and a container has units of its own inside
-/// one: where this user's manager answers `NoSuchUnit`, the next one outwards is its unit.
-pub fn units_of_cgroup(path: &str) -> impl Iterator<Item = UnitPath<'_>> {
-    let mut end = path.len();
-    std::iter::from_fn(move || {
-        loop {
-            let start = path[..end].rfind('/')? + 1;
-            let (group, subcgroup) = path.split_at(end);
-            // systemd puts a `_` before names that the kernel could take for a file's (cpu.service).
-            let name = &group[start..];
-            let name = name.strip_prefix('_').unwrap_or(name);
-            end = start - 1;
-            if is_unit_name(name) {
-                return Some(UnitPath {
-                    unit: name,
-                    group,
-                    subcgroup,
-                });
-            }
-        }
-    })
-}
-
-fn is_unit_name(name: &str) -> bool {
-    [".scope", ".service", ".slice"]
-        .iter()
-        .any(|end| name.strip_suffix(end).is_some_and(|stem| !stem.is_empty()))
-}
-
 fn bad_path(path: &str, what: &str) -> io::Error {
     io::Error::new(
         io::ErrorKind::InvalidInput,
@@ -468,38 +424,5 @@ mod tests {
             [Path::new("/sys/fs/cgroup"), Path::new("/mnt/with blank")]
         );
         assert!(cgroup2_mounts("32 31 0:29 / /x rw - cgroup cgroup rw,cpu\n").is_empty());
-    }
-
-    #[test]
-    fn the_unit_is_the_innermost_part_that_names_one() {
-        let parts =
-            |path| unit_of_cgroup(path).map(|found| (found.unit, found.group, found.subcgroup));
-        assert_eq!(
-            parts("/user.slice/a.scope"),
-            Some(("a.scope", "/user.slice/a.scope", ""))
-        );
-        assert_eq!(
-            parts("/u.slice/a.service/x/y"),
-            Some(("a.service", "/u.slice/a.service", "/x/y"))
-        );
-        assert_eq!(parts("/u.slice"), Some(("u.slice", "/u.slice", "")));
-        assert_eq!(parts("/"), None);
-        assert_eq!(parts(""), None);
-        assert_eq!(parts("/docker/.scope"), None);
-        assert_eq!(
-            parts("/a.slice/_cpu.service"),
-            Some(("cpu.service", "/a.slice/_cpu.service", ""))
-        );
-        let outwards: Vec<_> = units_of_cgroup("/user.slice/box.scope/payload/db.service")
-            .map(|found| (found.unit, found.subcgroup))
-            .collect();
-        assert_eq!(
-            outwards,
-            [
-                ("db.service", ""),
-                ("box.scope", "/payload/db.service"),
-                ("user.slice", "/box.scope/payload/db.service")
-            ]
-        );
     }
 }
