@@ -237,7 +237,7 @@ impl<B: Guard1Backend> Guard1<B> {
     /// @workload: its object.
     /// @pid: its root process.
     /// @class: where to.
-    /// @reason: `known-heavy`, `sustained-cpu`, `requested` or `placed`.
+    /// @reason: `known-heavy`, `sustained-cpu`, `requested`, `placed` or `unknown`.
     /// @source: the control group that it came from.
     /// @destination: the control group that it is in.
     /// @command: the root's command line, made printable.

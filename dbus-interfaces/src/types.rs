@@ -69,6 +69,8 @@ string_enum! {
         Requested = "requested",
         /// A person or an app put it there (`run`, `protect`, `Attach`); it stays until released.
         Placed = "placed",
+        /// The guard lost its record of the move; the scope's description tells more.
+        Unknown = "unknown",
     }
 }
 
@@ -81,7 +83,7 @@ pub struct WorkloadRow {
     pub pid: u32,
     /// Its class, such as `heavy`.
     pub class: String,
-    /// Why it is there: `known-heavy`, `sustained-cpu`, `requested` or `placed`.
+    /// Why it is there: `known-heavy`, `sustained-cpu`, `requested`, `placed` or `unknown`.
     pub reason: String,
     /// CPU of the whole tree over the last sample, in percent of one logical CPU.
     pub cpu: f64,

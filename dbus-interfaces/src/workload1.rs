@@ -75,7 +75,7 @@ impl<B: Workload1Backend> Workload1<B> {
         self.0.class()
     }
 
-    /// `known-heavy`, `sustained-cpu`, `requested` or `placed`.
+    /// `known-heavy`, `sustained-cpu`, `requested`, `placed` or `unknown`.
     #[zbus(property(emits_changed_signal = "const"))]
     fn reason(&self) -> String {
         self.0.reason()

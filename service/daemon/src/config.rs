@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use guard_policy::rules::RuleSet;
+use guard_policy::rules::{RuleSet, shipped_layers};
 use guard_policy::settings::{self, Effective, Layer, Settings, Sources};
 
 /// What every setting's environment variable starts with.
@@ -39,7 +39,7 @@ impl Config {
     /// The error names every file, line and key that is wrong.
     pub fn load(folders: &[PathBuf]) -> Result<Config, String> {
         let mut files = Vec::new();
-        let mut rules = Vec::new();
+        let mut rules = shipped_layers();
         for folder in folders {
             files.extend(read(&folder.join("guard.toml"))?);
             for path in toml_files(&folder.join("guard.toml.d"))? {
@@ -57,14 +57,17 @@ impl Config {
             })
             .collect();
         let loaded = settings::load(&Sources { files, env });
-        let rules = RuleSet::with_shipped(&rules);
+        let rules = RuleSet::parse(&rules);
         match (loaded, rules) {
-            (Ok(loaded), Ok(rules)) => Ok(Config {
-                settings: Arc::new(loaded.settings),
-                rules: Arc::new(rules),
-                effective: loaded.effective,
-                warnings: loaded.warnings,
-            }),
+            (Ok(loaded), Ok(rules)) => {
+                rules.check(&loaded.settings).map_err(|error| error.to_string())?;
+                Ok(Config {
+                    settings: Arc::new(loaded.settings),
+                    rules: Arc::new(rules),
+                    effective: loaded.effective,
+                    warnings: loaded.warnings,
+                })
+            }
             (Err(one), Err(two)) => Err(format!("{one}\n{two}")),
             (Err(one), Ok(_)) => Err(one.to_string()),
             (Ok(_), Err(two)) => Err(two.to_string()),

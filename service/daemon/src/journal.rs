@@ -1,7 +1,7 @@
 //! The decision records: the seed's words in the message, structured fields beside them, so that
 //! `journalctl --user -u workload-guard WORKLOAD_REASON=known-heavy` works.
 
-use guard_policy::action::{Failure, Move, RecoverCause, Why};
+use guard_policy::action::{Failure, Move, Placement, RecoverCause, Why};
 use guard_policy::printable::printable;
 use guard_system::mover::{Arrival, Route};
 use log::Level;
@@ -25,24 +25,14 @@ fn write(level: Level, fields: &Fields, message: std::fmt::Arguments<'_>) {
 }
 
 /// The reason's name on the bus and in the journal.
-pub fn reason_of(why: &Why, placed: bool) -> Reason {
+pub fn reason_of(why: &Why, placement: Placement) -> Reason {
     match why {
         Why::KnownHeavy { .. } => Reason::KnownHeavy,
         Why::SustainedCpu { .. } => Reason::SustainedCpu,
-        Why::Asked { .. } if placed => Reason::Placed,
-        Why::Asked { .. } => Reason::Requested,
-    }
-}
-
-/// The reason in words, for a person.
-pub fn reason_text(why: &Why) -> String {
-    match why {
-        Why::KnownHeavy { rule, .. } => format!("its command matches rule {rule}"),
-        Why::SustainedCpu { cpu, threshold, hot_samples } => format!(
-            "{hot_samples} samples in a row at or above {threshold:.0}% of a CPU, the last at {cpu:.0}%"
-        ),
-        Why::Asked { reason } if reason.is_empty() => "a caller asked for it".to_owned(),
-        Why::Asked { reason } => format!("a caller asked for it: {reason}"),
+        Why::Asked { .. } => match placement {
+            Placement::Placed => Reason::Placed,
+            Placement::Routed => Reason::Requested,
+        },
     }
 }
 
@@ -90,7 +80,7 @@ pub fn routed(route: &Route, why: &Why, reason: Reason) {
 
 /// A tree was not moved though it should have been.
 pub fn move_failed(order: &Move, failure: &Failure, error: &str) {
-    let reason = reason_of(&order.why, order.placement == guard_policy::action::Placement::Placed);
+    let reason = reason_of(&order.why, order.placement);
     let mut fields: Fields = vec![
         ("WORKLOAD_PID", order.root().pid.to_string()),
         ("WORKLOAD_CLASS", order.class.clone()),

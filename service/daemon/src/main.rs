@@ -8,6 +8,7 @@ mod logging;
 mod notify;
 mod paths;
 mod published;
+mod record;
 mod signals;
 mod store;
 

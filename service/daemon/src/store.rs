@@ -9,16 +9,17 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::PathBuf;
 
 use guard_policy::health::Problem;
-use guard_system::mover::Route;
 use serde::{Deserialize, Serialize};
+
+use crate::record::Record;
 
 /// Of the file's layout; another one is not read.
 const VERSION: u32 = 1;
 
 #[derive(Serialize, Deserialize)]
-struct OnDisk<'a> {
+struct OnDisk<R> {
     version: u32,
-    routes: std::borrow::Cow<'a, [Route]>,
+    routes: Vec<R>,
 }
 
 /// The one owner of the routes file.
@@ -36,7 +37,7 @@ impl Store {
 
     /// The saved routes, by scope. What cannot be read is set aside with a warning: the scopes
     /// themselves still tell most of it.
-    pub fn load(&mut self) -> BTreeMap<String, Route> {
+    pub fn load(&mut self) -> BTreeMap<String, Record> {
         let text = match fs::read(&self.path) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return BTreeMap::new(),
@@ -45,17 +46,17 @@ impl Store {
                 return BTreeMap::new();
             }
         };
-        match serde_json::from_slice::<OnDisk<'_>>(&text) {
+        match serde_json::from_slice::<OnDisk<Record>>(&text) {
             Ok(disk) if disk.version == VERSION => {
                 self.written = Some(text.clone());
-                disk.routes.iter().map(|route| (route.unit.clone(), route.clone())).collect()
+                disk.routes.into_iter().map(|record| (record.route.unit.clone(), record)).collect()
             }
             Ok(disk) => self.set_aside(&format!("it has version {}, not {VERSION}", disk.version)),
             Err(error) => self.set_aside(&error.to_string()),
         }
     }
 
-    fn set_aside(&self, why: &str) -> BTreeMap<String, Route> {
+    fn set_aside(&self, why: &str) -> BTreeMap<String, Record> {
         let aside = self.path.with_extension("json.unreadable");
         let kept = match fs::rename(&self.path, &aside) {
             Ok(()) => format!("kept as {}", aside.display()),
@@ -66,9 +67,8 @@ impl Store {
     }
 
     /// Saves the routes when they differ from what is on disk, or when the last try failed.
-    pub fn save<'a>(&mut self, routes: impl Iterator<Item = &'a Route>) {
-        let routes: Vec<Route> = routes.cloned().collect();
-        let text = serde_json::to_vec(&OnDisk { version: VERSION, routes: routes.into() })
+    pub fn save<'a>(&mut self, routes: impl Iterator<Item = &'a Record>) {
+        let text = serde_json::to_vec(&OnDisk { version: VERSION, routes: routes.collect() })
             .expect("routes are plain data");
         if self.written.as_ref() == Some(&text) {
             return;

@@ -23,7 +23,7 @@ use guard_policy::engine::Engine;
 use guard_policy::event::{Event, Ticket};
 use guard_policy::id::Moment;
 use guard_system::cgroup::CgroupFs;
-use guard_system::mover::{Mover, Route};
+use guard_system::mover::Mover;
 use guard_system::proc::ProcFs;
 use guard_system::sampler::Sampler;
 use guard_system::watch::{ManagerEvent, ManagerEvents};
@@ -34,6 +34,7 @@ use crate::config::Config;
 use crate::notify::Notifier;
 use crate::paths::Paths;
 use crate::published::{Board, Totals};
+use crate::record::Record;
 use crate::signals::Signals;
 use crate::store::Store;
 
@@ -84,7 +85,7 @@ pub struct Guard {
     config: Config,
     paths: Paths,
     /// By scope. The one place that knows where work came from; `store` mirrors it on disk.
-    routes: BTreeMap<String, Route>,
+    routes: BTreeMap<String, Record>,
     store: Store,
     health: Health,
     jobs: Jobs,
@@ -231,7 +232,7 @@ impl Guard {
         self.refresh_health().await;
         let parents = self.health.parent_cgroups(&self.config.settings);
         let scopes: Vec<(String, String)> =
-            self.routes.values().map(|route| (route.unit.clone(), route.cgroup.clone())).collect();
+            self.routes.values().map(|Record { route, .. }| (route.unit.clone(), route.cgroup.clone())).collect();
         let look = self.sampler.sample(&parents, &scopes);
         let alive: std::collections::HashSet<&str> =
             look.sample.workloads.iter().map(|usage| usage.unit.as_str()).collect();
@@ -259,7 +260,7 @@ impl Guard {
     /// What systemd said.
     async fn manager(&mut self, event: ManagerEvent) {
         match event {
-            ManagerEvent::ScopeRemoved(unit) => self.gone(&unit).await,
+            ManagerEvent::ScopeRemoved { unit } => self.gone(&unit).await,
             // Values of unit files that changed under an active slice may not be in the kernel, and
             // signals of what ended meanwhile are lost: look at both again.
             ManagerEvent::Reloaded | ManagerEvent::ManagerReplaced => {
@@ -275,8 +276,8 @@ impl Guard {
         if self.jobs.concerns(unit) {
             return;
         }
-        if let Some(route) = self.routes.remove(unit) {
-            crate::journal::ended(&route);
+        if let Some(record) = self.routes.remove(unit) {
+            crate::journal::ended(&record.route);
             self.decide(Event::Gone { unit: unit.to_owned() });
         }
     }

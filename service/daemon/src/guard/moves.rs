@@ -5,7 +5,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use guard_policy::action::{Action, Failure, Move, Placement, RecoverCause};
+use guard_policy::action::{Action, Failure, Move, RecoverCause};
 use guard_policy::event::{Event, Ticket, Workload};
 use guard_policy::settings::Settings;
 use guard_system::mover::{Arrival, Mover, Route};
@@ -15,6 +15,7 @@ use zbus::object_server::SignalEmitter;
 use super::{Guard, Waiting, Wake};
 use crate::bus::GuardObject;
 use crate::journal;
+use crate::record::Record;
 
 /// A change that waits for its turn.
 enum Job {
@@ -65,7 +66,7 @@ impl Jobs {
     }
 
     /// Starts the next change when none runs.
-    pub fn start_next(&mut self, mover: &Arc<Mover>, routes: &BTreeMap<String, Route>, settings: &Settings) {
+    pub fn start_next(&mut self, mover: &Arc<Mover>, routes: &BTreeMap<String, Record>, settings: &Settings) {
         if self.running.is_some() {
             return;
         }
@@ -87,7 +88,7 @@ impl Jobs {
                 }
             }
             Job::Recover { unit, cause, ticket } => {
-                let route = routes.get(&unit).cloned();
+                let route = routes.get(&unit).map(|record| record.route.clone());
                 Running {
                     unit: Some(unit.clone()),
                     future: Box::pin(async move {
@@ -136,8 +137,8 @@ impl Guard {
                 self.recovered(unit, cause, ticket, arrival).await;
             }
             Finished::Recovered { unit, ticket, outcome: Err(failure), .. } => {
-                if let Some(route) = self.routes.get(&unit) {
-                    journal::recovery_failed(route, &failure);
+                if let Some(record) = self.routes.get(&unit) {
+                    journal::recovery_failed(&record.route, &failure);
                 }
                 self.refuse(ticket, failure.clone());
                 self.decide(Event::Recovered { unit: unit.clone(), outcome: Err(failure) });
@@ -152,11 +153,9 @@ impl Guard {
     async fn moved(&mut self, order: Move, mut route: Route) {
         // Moved out of another workload of ours: home is where that one came from.
         if let Some(earlier) = self.routes.get(&route.source.unit) {
-            route.source = earlier.source.clone();
+            route.source = earlier.route.source.clone();
         }
-        let reason = journal::reason_of(&order.why, order.placement == Placement::Placed);
-        route.reason = reason.to_string();
-        route.reason_text = journal::reason_text(&order.why);
+        let reason = journal::reason_of(&order.why, order.placement);
         journal::routed(&route, &order.why, reason);
         self.totals.routed += 1;
         let workload = Workload {
@@ -167,19 +166,18 @@ impl Guard {
         };
         let root = order.root();
         let unit = route.unit.clone();
-        self.routes.insert(unit.clone(), route);
+        self.routes.insert(unit.clone(), Record { reason, route });
         self.decide(Event::Moved { root, outcome: Ok(workload) });
         // The object is there before anybody is told its path.
         self.publish().await;
-        let route = &self.routes[&unit];
         let path = names::workload_path(&unit);
-        if let Some(emitter) = self.emitter() {
+        if let (Some(emitter), Some(Record { route, .. })) = (self.emitter(), self.routes.get(&unit)) {
             let sent = Guard1::<GuardObject>::routed(
                 &emitter,
                 path.clone(),
                 route.root.pid,
                 &route.class,
-                &route.reason,
+                reason.as_str(),
                 &route.source.cgroup,
                 &route.cgroup,
                 &route.command,
@@ -208,7 +206,7 @@ impl Guard {
 
     async fn recovered(&mut self, unit: String, cause: RecoverCause, ticket: Option<Ticket>, arrival: Arrival) {
         self.totals.recovered += 1;
-        if let Some(route) = self.routes.remove(&unit) {
+        if let Some(Record { route, .. }) = self.routes.remove(&unit) {
             journal::recovered(&route, &cause, &arrival);
             if let Some(emitter) = self.emitter() {
                 let sent = Guard1::<GuardObject>::recovered(
@@ -239,7 +237,7 @@ impl Guard {
     fn still_there(&self, unit: &str) -> bool {
         self.routes
             .get(unit)
-            .is_some_and(|route| self.cgroups.populated(&route.cgroup) == Some(true))
+            .is_some_and(|record| self.cgroups.populated(&record.route.cgroup) == Some(true))
     }
 
     fn emitter(&self) -> Option<SignalEmitter<'static>> {

@@ -3,13 +3,13 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use guard_system::mover::Route;
 use workload_guard_dbus::types::{SettingRow, State, WatchedRow, WorkloadRow};
 use workload_guard_dbus::{Guard1, Workload1, names};
 
 use super::Guard;
 use crate::bus::{GuardObject, WorkloadObject};
 use crate::published::{Published, WorkloadView};
+use crate::record::Record;
 
 impl Guard {
     /// Publishes what is true now. Cheap when nothing changed but counters.
@@ -53,9 +53,9 @@ impl Guard {
             workloads: self
                 .routes
                 .values()
-                .map(|route| {
-                    let view = self.view(route, cpu.get(route.unit.as_str()).copied().unwrap_or(0.0));
-                    (route.unit.clone(), view)
+                .map(|record| {
+                    let unit = &record.route.unit;
+                    (unit.clone(), self.view(record, cpu.get(unit.as_str()).copied().unwrap_or(0.0)))
                 })
                 .collect(),
             totals: self.totals,
@@ -79,20 +79,21 @@ impl Guard {
             .collect()
     }
 
-    fn view(&self, route: &Route, cpu: f64) -> WorkloadView {
+    fn view(&self, record: &Record, cpu: f64) -> WorkloadView {
+        let route = &record.route;
         WorkloadView {
             row: WorkloadRow {
                 path: names::workload_path(&route.unit),
                 pid: route.root.pid,
                 class: route.class.clone(),
-                reason: route.reason.clone(),
+                reason: record.reason.to_string(),
                 cpu,
                 source: route.source.cgroup.clone(),
                 control_group: route.cgroup.clone(),
                 command: route.command.clone(),
                 since: route.since,
             },
-            reason_text: route.reason_text.clone(),
+            reason_text: route.why.clone(),
             pids: self.scope_pids.get(&route.unit).cloned().unwrap_or_else(|| vec![route.root.pid]),
         }
     }

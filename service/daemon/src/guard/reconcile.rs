@@ -5,8 +5,10 @@ use guard_policy::event::{Event, Workload};
 use guard_policy::reconcile::{Decision, Live, Saved, reconcile};
 use guard_system::mover::LiveScope;
 use workload_guard_dbus::scope::Origin;
+use workload_guard_dbus::types::Reason;
 
 use super::Guard;
+use crate::record::Record;
 
 impl Guard {
     /// Takes over what is there, lets go of what is not, and stops scopes that nobody is in.
@@ -21,7 +23,7 @@ impl Guard {
         let saved: Vec<Saved> = self
             .routes
             .values()
-            .map(|route| Saved {
+            .map(|Record { route, .. }| Saved {
                 unit: route.unit.clone(),
                 class: route.class.clone(),
                 root: route.root,
@@ -32,7 +34,7 @@ impl Guard {
         for decision in reconcile(&saved, &live) {
             match decision {
                 Decision::Keep { unit, root } => {
-                    let Some(route) = self.routes.get_mut(&unit) else { continue };
+                    let Some(Record { route, .. }) = self.routes.get_mut(&unit) else { continue };
                     route.root = root;
                     let workload = Workload {
                         unit,
@@ -47,7 +49,11 @@ impl Guard {
                     match self.mover.rebuild(scope, root).await {
                         Ok(route) => {
                             log::info!("found {unit} with process {root}, which no saved route names: taken over");
-                            self.routes.insert(unit.clone(), route);
+                            let reason = match placement {
+                                Placement::Placed => Reason::Placed,
+                                Placement::Routed => Reason::Unknown,
+                            };
+                            self.routes.insert(unit.clone(), Record { reason, route });
                             self.decide(Event::Adopted(Workload { unit, class, root, placement }));
                         }
                         Err(failure) => log::warn!("{unit} cannot be taken over: {failure}"),
@@ -66,8 +72,8 @@ impl Guard {
     }
 
     fn forget(&mut self, unit: &str) {
-        if !self.jobs.concerns(unit) && let Some(route) = self.routes.remove(unit) {
-            crate::journal::ended(&route);
+        if !self.jobs.concerns(unit) && let Some(record) = self.routes.remove(unit) {
+            crate::journal::ended(&record.route);
             self.decide(Event::Gone { unit: unit.to_owned() });
         }
     }
@@ -84,7 +90,7 @@ fn live(scope: &LiveScope) -> Live {
         unit: scope.unit.clone(),
         class: placement.map(|_| scope.name.class.clone()),
         placement,
-        named: guard_policy::id::ProcId { pid: scope.name.pid, start: scope.name.start },
+        named_root: Some(guard_policy::id::ProcId { pid: scope.name.pid, start: scope.name.start }),
         processes: scope.processes.clone(),
     }
 }

@@ -54,6 +54,7 @@ impl Guard {
         let cgroup = self.proc.cgroup(pid)?;
         self.routes
             .values()
+            .map(|record| &record.route)
             .find(|route| {
                 cgroup.strip_prefix(route.cgroup.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
             })
