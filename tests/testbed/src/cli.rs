@@ -4,6 +4,7 @@ use anyhow::Result;
 use clap::{Parser, Subcommand};
 
 use crate::container::launch::{self, Launch};
+use crate::install::{self, InstallArgs, UninstallArgs};
 use crate::{demo, images_command, progress, runner, shell};
 
 /// Builds, tests and shows Linux Workload Guard in real systemds of its own.
@@ -24,6 +25,10 @@ enum Cmd {
     Images(images_command::Args),
     /// Opens a shell (or runs a command) in a fresh guest that has the product at /opt/workload-guard.
     Shell(shell::Args),
+    /// Installs the product for the user who runs it.
+    Install(InstallArgs),
+    /// Removes what `install` wrote; settings and history stay.
+    Uninstall(UninstallArgs),
     /// Becomes systemd-nspawn; for ourselves only.
     #[command(hide = true)]
     ContainerLaunch(Launch),
@@ -38,6 +43,8 @@ pub fn run() -> Result<u8> {
         Cmd::Demo(args) => demo::run(&args),
         Cmd::Images(args) => images_command::run(&args).map(|()| 0),
         Cmd::Shell(args) => shell::run(&args),
+        Cmd::Install(args) => install::install(args).map(|()| 0),
+        Cmd::Uninstall(args) => install::uninstall(args).map(|()| 0),
         Cmd::ContainerLaunch(launch) => launch::run(&launch).map(|()| 1),
     }
 }

@@ -1,0 +1,285 @@
+//! A whole installation into a home of its own, with a systemd that only records.
+
+use std::os::unix::fs::PermissionsExt;
+
+use super::*;
+
+/// Answers as a user manager would, and keeps what it was asked.
+struct Recorder {
+    calls: Vec<String>,
+    reachable: bool,
+    active: bool,
+    fragment: String,
+}
+
+impl Session for Recorder {
+    fn output(&mut self, argv: &[&str]) -> Result<String> {
+        let line = argv.join(" ");
+        if !self.reachable {
+            bail!("Failed to connect to bus");
+        }
+        if line.contains("FragmentPath") {
+            return Ok(self.fragment.clone());
+        }
+        if line.contains("is-active") {
+            anyhow::ensure!(self.active, "inactive");
+            return Ok(String::new());
+        }
+        if !line.contains("show") {
+            self.calls.push(argv[2..].join(" "));
+        }
+        Ok(String::new())
+    }
+}
+
+struct Fixture {
+    root: tempfile::TempDir,
+    places: Places,
+    dist: Dist,
+    session: Recorder,
+}
+
+impl Fixture {
+    fn new() -> Fixture {
+        let root = tempfile::tempdir().unwrap();
+        let home = root.path().join("home");
+        fs::create_dir(&home).unwrap();
+        let mut places = Places::new(|name| (name == "HOME").then(|| home.clone().into())).unwrap();
+        places.system_units = vec![root.path().join("etc/systemd/user")];
+        let dist = root.path().join("dist");
+        let checkout = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        fs::create_dir_all(dist.join("config")).unwrap();
+        std::os::unix::fs::symlink(checkout.join("units"), dist.join("units")).unwrap();
+        fs::write(dist.join("config/guard.toml"), "# settings\n").unwrap();
+        for program in ["workload-guard", "workload-guardd"] {
+            let path = dist.join(program);
+            fs::write(&path, "#!/bin/sh\necho \"$@\"\n").unwrap();
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        }
+        let session = Recorder {
+            calls: vec![],
+            reachable: true,
+            active: false,
+            fragment: places.units.join(UNIT).display().to_string(),
+        };
+        Fixture {
+            dist: Dist::at(&dist).unwrap(),
+            places,
+            session,
+            root,
+        }
+    }
+
+    fn install(&mut self) -> Result<()> {
+        self.install_with(&InstallArgs::default())
+    }
+
+    fn install_with(&mut self, args: &InstallArgs) -> Result<()> {
+        install_into(&self.places, &self.dist, &mut self.session, args)
+    }
+
+    fn uninstall(&mut self, purge: bool) {
+        uninstall_from(&self.places, &mut self.session, &UninstallArgs { purge }).unwrap();
+    }
+
+    /// Every path below the home, relative to it.
+    fn home(&self) -> Vec<String> {
+        fn walk(folder: &Path, home: &Path, out: &mut Vec<String>) {
+            for entry in fs::read_dir(folder).unwrap() {
+                let path = entry.unwrap().path();
+                out.push(path.strip_prefix(home).unwrap().display().to_string());
+                if fs::symlink_metadata(&path).unwrap().is_dir() {
+                    walk(&path, home, out);
+                }
+            }
+        }
+        let mut out = Vec::new();
+        walk(&self.places.home, &self.places.home, &mut out);
+        out.sort();
+        out
+    }
+}
+
+const TELL: [&str; 2] = [
+    "daemon-reload",
+    "call org.freedesktop.DBus /org/freedesktop/DBus org.freedesktop.DBus ReloadConfig",
+];
+
+#[test]
+fn a_first_installation_writes_all_files_and_starts_the_guard() {
+    let mut fixture = Fixture::new();
+    fixture.install().unwrap();
+    for path in layout::targets(&fixture.places) {
+        assert!(path.exists(), "{}", path.display());
+    }
+    assert_eq!(
+        fixture.session.calls,
+        [TELL[0], TELL[1], "enable --now workload-guard.service"]
+    );
+    let manual = fs::read_to_string(fixture.places.data.join("man/man1/workload-guard.1")).unwrap();
+    assert_eq!(manual, "man\n");
+    let left = fixture
+        .home()
+        .into_iter()
+        .find(|path| path.contains(".workload-guard-"));
+    assert_eq!(left, None);
+}
+
+#[test]
+fn uninstall_leaves_the_home_as_it_was_but_for_the_persons_data() {
+    let mut fixture = Fixture::new();
+    fs::create_dir_all(fixture.places.units.join("mine.service.d")).unwrap();
+    let before = fixture.home();
+    fixture.install().unwrap();
+    fixture.session.calls.clear();
+    fixture.uninstall(false);
+    assert_eq!(
+        fixture.session.calls,
+        ["disable --now workload-guard.service", TELL[0], TELL[1]]
+    );
+    let after = fixture.home();
+    let data: Vec<&String> = after.iter().filter(|path| !before.contains(path)).collect();
+    assert_eq!(
+        data,
+        [
+            ".config",
+            ".config/linux-workload-guard",
+            ".config/linux-workload-guard/guard.toml"
+        ]
+    );
+    fixture.uninstall(true);
+    assert!(!fixture.places.config.exists());
+}
+
+#[test]
+fn an_upgrade_keeps_the_settings_and_restarts_only_what_ran() {
+    let mut fixture = Fixture::new();
+    fixture.install().unwrap();
+    fs::write(fixture.places.config.join("guard.toml"), "# mine\n").unwrap();
+    let files = fixture.home();
+
+    fixture.session.calls.clear();
+    fixture.install().unwrap();
+    assert_eq!(fixture.session.calls, TELL);
+
+    fixture.session = Recorder {
+        calls: vec![],
+        active: true,
+        ..fixture.session
+    };
+    fixture.install().unwrap();
+    assert_eq!(
+        fixture.session.calls,
+        [TELL[0], TELL[1], "restart workload-guard.service"]
+    );
+
+    assert_eq!(
+        fs::read_to_string(fixture.places.config.join("guard.toml")).unwrap(),
+        "# mine\n"
+    );
+    assert_eq!(fixture.home(), files);
+    // The folders that the first one made are still known.
+    fixture.uninstall(true);
+    assert_eq!(fixture.home(), [".config"]);
+}
+
+#[test]
+fn a_file_that_a_newer_version_lacks_is_removed() {
+    let mut fixture = Fixture::new();
+    fixture.install().unwrap();
+    let old = fixture.places.units.join("old.slice");
+    fs::write(&old, "").unwrap();
+    let manifest = fixture.places.manifest();
+    let text = fs::read_to_string(&manifest).unwrap();
+    fs::write(&manifest, format!("{text}file {}\n", old.display())).unwrap();
+    fixture.install().unwrap();
+    assert!(!old.exists());
+    assert_eq!(fs::read_to_string(&manifest).unwrap(), text);
+}
+
+#[test]
+fn the_python_original_is_left_alone() {
+    for file in [
+        "home/.config/systemd/user/workload-router.service",
+        "home/.local/share/systemd/user/workload-router.service",
+        "etc/systemd/user/workload-router.service",
+        "home/.local/bin/workload-router.py",
+    ] {
+        let mut fixture = Fixture::new();
+        let path = fixture.root.path().join(file);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, "[Service]\n").unwrap();
+        let before = fixture.home();
+        let error = fixture.install().unwrap_err().to_string();
+        assert!(error.contains(&path.display().to_string()), "{error}");
+        assert_eq!(fixture.home(), before);
+        assert!(fixture.session.calls.is_empty());
+    }
+}
+
+#[test]
+fn our_own_alias_is_not_the_python_original() {
+    let mut fixture = Fixture::new();
+    fixture.install().unwrap();
+    fs::create_dir_all(&fixture.places.own_units).unwrap();
+    let alias = fixture.places.own_units.join("workload-router.service");
+    std::os::unix::fs::symlink(fixture.places.units.join(UNIT), &alias).unwrap();
+    fixture.install().unwrap();
+    fixture.uninstall(false);
+    assert!(fs::symlink_metadata(&alias).is_err());
+}
+
+#[test]
+fn a_file_of_someone_else_is_not_overwritten() {
+    let mut fixture = Fixture::new();
+    fs::create_dir_all(&fixture.places.bin).unwrap();
+    let taken = fixture.places.bin.join("run-workload");
+    fs::write(&taken, "#!/bin/sh\n").unwrap();
+    let before = fixture.home();
+    let error = fixture.install().unwrap_err().to_string();
+    assert!(error.contains(&taken.display().to_string()), "{error}");
+    assert_eq!(fixture.home(), before);
+}
+
+#[test]
+fn without_a_user_manager_nothing_changes_unless_no_start_is_given() {
+    let mut fixture = Fixture::new();
+    fixture.session.reachable = false;
+    let error = fixture.install().unwrap_err().to_string();
+    assert!(error.contains("--no-start"), "{error}");
+    assert_eq!(fixture.home(), [""; 0]);
+    fixture
+        .install_with(&InstallArgs {
+            no_start: true,
+            ..InstallArgs::default()
+        })
+        .unwrap();
+    assert!(fixture.places.manifest().exists());
+    fixture.uninstall(true);
+    assert_eq!(fixture.home(), [".config"]);
+}
+
+#[test]
+fn a_unit_that_wins_over_ours_is_named() {
+    let mut fixture = Fixture::new();
+    fixture.session.fragment = "/home/x/.config/systemd/user/workload-guard.service\n".into();
+    let error = fixture.install().unwrap_err().to_string();
+    assert!(
+        error.contains("/home/x/.config/systemd/user/workload-guard.service wins"),
+        "{error}"
+    );
+    assert_eq!(fixture.session.calls, TELL);
+}
+
+#[test]
+fn a_program_that_does_not_run_here_changes_nothing() {
+    let mut fixture = Fixture::new();
+    fs::write(
+        fixture.root.path().join("dist/workload-guard"),
+        "#!/nonexistent\n",
+    )
+    .unwrap();
+    let error = format!("{:#}", fixture.install().unwrap_err());
+    assert!(error.contains("does not run here"), "{error}");
+    assert_eq!(fixture.home(), [""; 0]);
+}
