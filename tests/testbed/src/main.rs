@@ -7,6 +7,7 @@ mod guest;
 mod host;
 mod images;
 mod images_command;
+mod install;
 mod machine;
 mod payload;
 mod process;
