@@ -14,6 +14,7 @@ mod process;
 mod progress;
 mod runner;
 mod shell;
+mod tail;
 
 use std::process::ExitCode;
 

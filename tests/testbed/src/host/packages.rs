@@ -1,12 +1,17 @@
 //! Host packages: missing ones are printed, then installed when we may, else named in one error.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::time::{Duration, SystemTime};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 
+use crate::process::{self, Ended};
 use crate::progress;
+use crate::tail::Tail;
+
+/// For a download over a slow line.
+const DEADLINE: Duration = Duration::from_secs(15 * 60);
 
 /// A Debian package, with the file that shows that it is there.
 #[derive(Debug, Clone, Copy)]
@@ -90,7 +95,7 @@ fn install(names: &[&str]) -> Result<()> {
         update()?;
     }
     let names: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
-    if apt_get(&names, &[])? {
+    if apt_get_install(&names, &[])?.is_ok() {
         return Ok(());
     }
     // qemu-utils of another archive (backports) conflicts with the stable emulator: take the one of its version.
@@ -106,56 +111,62 @@ fn install(names: &[&str]) -> Result<()> {
             .cloned()
             .collect();
         pinned.push(format!("qemu-utils={version}"));
-        if apt_get(&pinned, &["--allow-downgrades"])? {
+        if apt_get_install(&pinned, &["--allow-downgrades"])?.is_ok() {
             return Ok(());
         }
     }
     // A mirror may have dropped what the lists still name.
     update()?;
-    if apt_get(&names, &[])? {
-        return Ok(());
-    }
-    bail!(
-        "apt-get could not install {}; its messages are above",
-        names.join(" ")
-    )
-}
-
-fn update() -> Result<()> {
-    progress::say("apt-get update");
-    let status = quiet_apt()
-        .arg("update")
-        .status()
-        .context("cannot start apt-get")?;
-    if !status.success() {
-        bail!("apt-get update failed ({status}); its messages are above");
+    if let Err(output) = apt_get_install(&names, &[])? {
+        bail!(
+            "apt-get could not install {}; it says:\n{output}",
+            names.join(" ")
+        );
     }
     Ok(())
 }
 
-fn apt_get(names: &[String], options: &[&str]) -> Result<bool> {
-    let status = quiet_apt()
-        .args(["install", "--yes", "--no-install-recommends"])
-        .args(options)
-        .args(names)
-        .status()
-        .context("cannot start apt-get")?;
-    Ok(status.success())
+fn update() -> Result<()> {
+    progress::say("apt-get update");
+    if let Err(output) = apt_get(&["update"])? {
+        bail!("apt-get update failed; it says:\n{output}");
+    }
+    Ok(())
 }
 
-fn quiet_apt() -> Command {
+fn apt_get_install(names: &[String], options: &[&str]) -> Result<Result<(), String>> {
+    let mut arguments = vec!["install", "--yes", "--no-install-recommends"];
+    arguments.extend(options);
+    arguments.extend(names.iter().map(String::as_str));
+    apt_get(&arguments)
+}
+
+/// Runs apt-get; the inner error is the end of its output.
+fn apt_get(arguments: &[&str]) -> Result<Result<(), String>> {
     let mut command = Command::new("apt-get");
     command
-        .args(["--quiet=2", "-o", "Dpkg::Use-Pty=0"])
+        .args(["--quiet", "-o", "Dpkg::Use-Pty=0"])
+        .args(arguments)
         .env("DEBIAN_FRONTEND", "noninteractive")
-        .stdin(Stdio::null())
-        // Our stdout is the report's.
-        .stdout(Stdio::from(std::io::stderr()));
-    command
+        .env("LC_ALL", "C.UTF-8");
+    let mut output = Tail::default();
+    let ended = process::stream(command, DEADLINE, &mut |bytes| {
+        output.feed(bytes, &mut |line| progress::hint(&format!("{line:.100}")));
+    })?;
+    progress::clear_hint();
+    Ok(match ended {
+        Ended::Exited(status) if status.success() => Ok(()),
+        Ended::Exited(_) => Err(output.text()),
+        Ended::TimedOut => Err(format!(
+            "{}\n(no end within {} min)",
+            output.text(),
+            DEADLINE.as_secs() / 60
+        )),
+    })
 }
 
 fn candidate(name: &str) -> Result<Option<String>> {
-    let policy = crate::process::output_of(
+    let policy = process::output_of(
         Command::new("apt-cache")
             .args(["policy", name])
             .env("LC_ALL", "C"),

@@ -1,6 +1,5 @@
 //! Builds a root tree with mmdebstrap: as root directly, as an ordinary user in a user namespace.
 
-use std::collections::VecDeque;
 use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -11,12 +10,10 @@ use super::recipe::Recipe;
 use crate::host;
 use crate::process::{self, Ended, shell_status};
 use crate::progress;
+use crate::tail::Tail;
 
 /// A slow mirror takes minutes; what takes longer than this does not end.
 const DEADLINE: Duration = Duration::from_secs(20 * 60);
-
-/// How much of mmdebstrap's output an error shows.
-const ERROR_LINES: usize = 40;
 
 /// Builds `recipe` into `target`, which must not exist.
 pub fn build(recipe: &Recipe, mirror: &str, target: &Path) -> Result<()> {
@@ -34,8 +31,10 @@ pub fn build(recipe: &Recipe, mirror: &str, target: &Path) -> Result<()> {
     for mirror_line in source_lines(recipe, mirror) {
         command.arg(mirror_line);
     }
-    let mut output = LineSink::new(recipe.name);
-    let ended = process::stream(command, DEADLINE, &mut |bytes| output.feed(bytes))?;
+    let mut output = Tail::default();
+    let ended = process::stream(command, DEADLINE, &mut |bytes| {
+        output.feed(bytes, &mut |line| show(recipe.name, line))
+    })?;
     progress::clear_hint();
     match ended {
         Ended::Exited(status) if status.success() => {
@@ -50,13 +49,13 @@ pub fn build(recipe: &Recipe, mirror: &str, target: &Path) -> Result<()> {
             "mmdebstrap could not build the image {} (status {}); its last lines:\n{}",
             recipe.name,
             shell_status(status),
-            output.tail()
+            output.text()
         ),
         Ended::TimedOut => bail!(
             "mmdebstrap did not finish the image {} within {} minutes; its last lines:\n{}",
             recipe.name,
             DEADLINE.as_secs() / 60,
-            output.tail()
+            output.text()
         ),
     }
 }
@@ -107,72 +106,32 @@ pub fn remove_tree(path: &Path) -> Result<()> {
     if !path.exists() {
         return Ok(());
     }
+    let cannot = || format!("cannot remove {}", path.display());
     if host::is_root() {
-        std::fs::remove_dir_all(path).with_context(|| format!("cannot remove {}", path.display()))
-    } else {
-        process::output_of(
-            Command::new("mmdebstrap")
-                .args(["--unshare-helper", "rm", "-rf", "--"])
-                .arg(path),
-        )
-        .map(drop)
+        return std::fs::remove_dir_all(path).with_context(cannot);
     }
+    // Its contents belong to the ids that only the namespace has, its name to a folder that only we may write.
+    process::output_of(
+        Command::new("mmdebstrap")
+            .args(["--unshare-helper", "find"])
+            .arg(path)
+            .args(["-mindepth", "1", "-delete"])
+            // Our own folder may be closed to those ids.
+            .current_dir("/"),
+    )
+    .with_context(cannot)?;
+    std::fs::remove_dir(path).with_context(cannot)
 }
 
-/// Shows mmdebstrap's steps as they come and keeps the last lines for an error.
-struct LineSink {
-    image: &'static str,
-    pending: Vec<u8>,
-    last: VecDeque<String>,
-}
-
-impl LineSink {
-    fn new(image: &'static str) -> Self {
-        Self {
-            image,
-            pending: Vec::new(),
-            last: VecDeque::new(),
+/// Shows mmdebstrap's steps as they come.
+fn show(image: &str, line: &str) {
+    match line.strip_prefix("I: ") {
+        // Hooks are shown by mmdebstrap with their whole text.
+        Some(step) if step.starts_with("running --customize-hook") => {
+            progress::say(&format!("image {image}: setting up"));
         }
-    }
-
-    fn feed(&mut self, bytes: &[u8]) {
-        for &byte in bytes {
-            // mmdebstrap redraws its progress bar with carriage returns.
-            if byte == b'\n' || byte == b'\r' {
-                let line = String::from_utf8_lossy(&self.pending).trim().to_owned();
-                self.pending.clear();
-                self.line(line);
-            } else {
-                self.pending.push(byte);
-            }
-        }
-    }
-
-    fn line(&mut self, line: String) {
-        if line.is_empty() {
-            return;
-        }
-        match line.strip_prefix("I: ") {
-            // Hooks are shown by mmdebstrap with their whole text.
-            Some(step) if step.starts_with("running --customize-hook") => {
-                progress::say(&format!("image {}: setting up", self.image));
-            }
-            Some(step) if step.ends_with("...") => {
-                progress::say(&format!("image {}: {step}", self.image))
-            }
-            _ => progress::hint(&format!("image {}: {line:.100}", self.image)),
-        }
-        if self.last.len() == ERROR_LINES {
-            self.last.pop_front();
-        }
-        self.last.push_back(line);
-    }
-
-    fn tail(&self) -> String {
-        let mut lines: Vec<&str> = self.last.iter().map(String::as_str).collect();
-        let pending = String::from_utf8_lossy(&self.pending);
-        lines.push(&pending);
-        lines.join("\n")
+        Some(step) if step.ends_with("...") => progress::say(&format!("image {image}: {step}")),
+        _ => progress::hint(&format!("image {image}: {line:.100}")),
     }
 }
 
@@ -218,20 +177,5 @@ mod tests {
             .output()
             .unwrap();
         assert_eq!(String::from_utf8(output.stdout).unwrap(), text);
-    }
-
-    #[test]
-    fn the_last_lines_are_kept_for_the_error() {
-        let mut sink = LineSink::new("x");
-        for number in 0..100 {
-            sink.feed(format!("line {number}\r\n").as_bytes());
-        }
-        sink.feed(b"no newline");
-        let tail = sink.tail();
-        assert!(
-            !tail.contains("line 59\n")
-                && tail.contains("line 60\n")
-                && tail.ends_with("no newline")
-        );
     }
 }

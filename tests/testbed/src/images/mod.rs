@@ -4,6 +4,7 @@
 //! final name is whole. Its name carries a hash of its recipe: another recipe never finds it.
 
 mod build;
+mod place;
 pub mod recipe;
 
 use std::fs::{self, File};
@@ -15,9 +16,14 @@ use crate::host::{self, packages};
 use crate::progress;
 pub use recipe::Recipe;
 
-/// The folder that holds the images.
+/// The folder that holds the images: in the user's cache, or, without root and in a home that is closed to others, in
+/// a folder of the user's below /var/tmp. There a tree belongs to subordinate user ids, which have to get to it.
 pub fn cache() -> Result<PathBuf> {
-    Ok(root()?.join("images"))
+    let cache = root()?.join("images");
+    if host::is_root() || place::is_open(&cache)? {
+        return Ok(cache);
+    }
+    place::in_var_tmp()
 }
 
 /// The folder that holds the machine tier's snapshots.
@@ -43,7 +49,7 @@ pub fn ensure(name: &str) -> Result<PathBuf> {
     let recipe = Recipe::named(name)?;
     let cache = cache()?;
     let tree = cache.join(recipe.directory());
-    if tree.is_dir() {
+    if place::is_whole(&tree) {
         return Ok(tree);
     }
     packages::require(&[
@@ -56,11 +62,15 @@ pub fn ensure(name: &str) -> Result<PathBuf> {
     ])?;
     let _lock = lock(&cache, &recipe)?;
     // Another run may have built it while we waited.
-    if !tree.is_dir() {
+    if !place::is_whole(&tree) {
+        build::remove_tree(&tree)?;
         let partial = cache.join(format!("{}.partial", recipe.directory()));
         build::remove_tree(&partial)?;
         if let Err(error) = build::build(&recipe, &host::debian_mirror(), &partial) {
-            build::remove_tree(&partial)?;
+            // The error that matters is the one that we have.
+            if let Err(left) = build::remove_tree(&partial) {
+                progress::say(&format!("warning: {left:#}"));
+            }
             return Err(error);
         }
         fs::rename(&partial, &tree).with_context(|| {
