@@ -1,0 +1,198 @@
+//! Moves of processes into a unit that exists and is delegated (AttachProcessesToUnit).
+
+use std::collections::BTreeSet;
+use std::time::Instant;
+
+use guard_policy::action::Failure;
+use guard_policy::id::ProcId;
+
+use super::Mover;
+use super::call::{self, Meaning, meaning};
+use super::record::Left;
+
+/// A group of a unit that processes are attached to.
+#[derive(Clone, Debug)]
+pub(super) struct Target {
+    pub unit: String,
+    /// Below the unit's own group: empty, or absolute.
+    pub subcgroup: String,
+    /// The whole path, to read back.
+    pub cgroup: String,
+}
+
+/// Why no process at all can be attached.
+#[derive(Debug)]
+pub(super) enum NotAttached {
+    /// The unit takes none: it ended, is not delegated, or its group is gone or has inner groups.
+    Target(String),
+    /// Anything else.
+    Failed(Failure),
+}
+
+impl NotAttached {
+    pub fn into_failure(self) -> Failure {
+        match self {
+            NotAttached::Target(text) => Failure::SystemdRefused(text),
+            NotAttached::Failed(failure) => failure,
+        }
+    }
+}
+
+impl From<Failure> for NotAttached {
+    fn from(failure: Failure) -> Self {
+        NotAttached::Failed(failure)
+    }
+}
+
+/// PIDs in one call. Each is a write to `cgroup.procs` in the manager, which serves nobody else meanwhile.
+const BATCH: usize = 256;
+
+/// How often is looked for processes that were forked meanwhile.
+const ROUNDS: usize = 64;
+
+impl Mover {
+    /// Attaches what `find` names, again and again until it names nothing new: what a process forks
+    /// between a look and its own move is born where the process was. `find` is given what is to be
+    /// left alone. What could not be moved is added to `left`.
+    pub(super) async fn attach_all(
+        &self,
+        target: &Target,
+        left: &mut Vec<Left>,
+        mut find: impl FnMut(&mut Vec<Left>) -> Result<Vec<ProcId>, Failure>,
+    ) -> Result<Vec<ProcId>, NotAttached> {
+        let mut moved = BTreeSet::new();
+        for _ in 0..ROUNDS {
+            let mut next = find(left)?;
+            next.retain(|id| !left.iter().any(|left| left.process == *id));
+            if next.is_empty() {
+                break;
+            }
+            for batch in next.chunks(BATCH) {
+                self.attach(target, batch, left, &mut moved).await?;
+            }
+        }
+        Ok(moved.into_iter().collect())
+    }
+
+    /// One batch: together, and after an error those that are not inside one by one.
+    async fn attach(
+        &self,
+        target: &Target,
+        batch: &[ProcId],
+        left: &mut Vec<Left>,
+        moved: &mut BTreeSet<ProcId>,
+    ) -> Result<(), NotAttached> {
+        let error = self.attach_call(target, batch).await?.err();
+        // Read back whatever was answered: zombies are skipped in silence, and AccessDenied and EBUSY
+        // leave a part moved.
+        let outside = self.read_back(target, batch, moved)?;
+        let Some(error) = error else {
+            for id in outside {
+                left.push(Left {
+                    process: id,
+                    why: format!(
+                        "systemd reported it moved into {}, but it is not there",
+                        target.unit
+                    ),
+                });
+            }
+            return Ok(());
+        };
+        if outside.is_empty() {
+            return Ok(());
+        }
+        if meaning(&error) == Meaning::Target {
+            return Err(NotAttached::Target(format!(
+                "{}: {}",
+                target.unit,
+                call::text(&error)
+            )));
+        }
+        for id in outside {
+            let Err(error) = self.attach_call(target, &[id]).await? else {
+                self.read_back(target, &[id], moved)?;
+                continue;
+            };
+            if self.read_back(target, &[id], moved)?.is_empty() {
+                continue;
+            }
+            match meaning(&error) {
+                Meaning::Target => {
+                    return Err(NotAttached::Target(format!(
+                        "{}: {}",
+                        target.unit,
+                        call::text(&error)
+                    )));
+                }
+                _ => left.push(Left {
+                    process: id,
+                    why: call::text(&error),
+                }),
+            }
+        }
+        Ok(())
+    }
+
+    /// The call itself; waits for a manager that is away. The outer error is the end of the matter.
+    async fn attach_call(
+        &self,
+        target: &Target,
+        batch: &[ProcId],
+    ) -> Result<zbus::Result<()>, Failure> {
+        let began = Instant::now();
+        loop {
+            // Right before the call: a PID is only as good as the start time behind it.
+            let mut pids = Vec::with_capacity(batch.len());
+            for id in batch {
+                if self.proc.is_alive(*id).map_err(call::unreadable)? {
+                    pids.push(id.pid);
+                }
+            }
+            if pids.is_empty() {
+                return Ok(Ok(()));
+            }
+            let method =
+                self.manager
+                    .attach_processes_to_unit(&target.unit, &target.subcgroup, &pids);
+            match call::call("AttachProcessesToUnit", method).await {
+                // Moving a process to where it is does nothing, so the same call can be made again.
+                Err(error)
+                    if meaning(&error) == Meaning::Away && began.elapsed() < call::REPLACEMENT =>
+                {
+                    let expectation = self.signals.expect(&target.unit);
+                    let mut seen = expectation.seen();
+                    expectation.news(&mut seen, call::LOOK).await;
+                }
+                Err(error @ zbus::Error::InputOutput(_)) => {
+                    return Err(call::failure(
+                        &format!("moving processes into {}", target.unit),
+                        &error,
+                    ));
+                }
+                other => return Ok(other),
+            }
+        }
+    }
+
+    /// Sorts a batch: who is inside joins `moved`, who lives outside is answered, who ended is dropped.
+    fn read_back(
+        &self,
+        target: &Target,
+        batch: &[ProcId],
+        moved: &mut BTreeSet<ProcId>,
+    ) -> Result<Vec<ProcId>, Failure> {
+        let mut outside = Vec::new();
+        for &id in batch {
+            let cgroup = self.proc.cgroup(id.pid);
+            if !self.proc.is_alive(id).map_err(call::unreadable)? {
+                continue;
+            }
+            if cgroup.as_deref() == Some(target.cgroup.as_str()) {
+                moved.insert(id);
+            } else {
+                outside.push(id);
+            }
+        }
+        Ok(outside)
+    }
+}
