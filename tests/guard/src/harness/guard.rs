@@ -12,8 +12,11 @@ use zvariant::{OwnedObjectPath, OwnedValue, Value};
 
 use super::command;
 use super::home;
+use super::load;
+use super::outcome::step;
+use super::proc;
 use super::session::{PAYLOAD, Session, payload};
-use super::signals::Signals;
+use super::signals::{Recovered, Routed, Signals};
 use super::units;
 use super::wait::{self, PATIENCE};
 
@@ -208,6 +211,34 @@ impl Guard {
     /// `Reload`.
     pub fn reload(&self) -> Result<(), GuardError> {
         block_on(self.proxy.reload())
+    }
+
+    /// Makes a load busy and waits until it is routed and is where the signal says.
+    pub fn routed_by_load(&self, pid: u32) -> Result<Routed> {
+        let mark = self.signals.mark();
+        load::busy(pid)?;
+        let (_, routed) = self.signals.routed_after(mark, pid, PATIENCE)?;
+        let now = proc::cgroup_of(pid)?;
+        ensure!(
+            now == routed.destination && now.contains(HEAVY),
+            "{pid} is in {now}, and this was told: {routed:?}"
+        );
+        step(format_args!("{pid} routed, {}: {now}", routed.reason));
+        Ok(routed)
+    }
+
+    /// Makes a load idle and waits until it is brought back and is where the signal says.
+    pub fn recovered_when_idle(&self, pid: u32) -> Result<Recovered> {
+        let mark = self.signals.mark();
+        load::idle(pid)?;
+        let (_, recovered) = self.signals.recovered_after(mark, pid, PATIENCE)?;
+        let now = proc::cgroup_of(pid)?;
+        ensure!(
+            now == recovered.destination && !now.contains(HEAVY),
+            "{pid} is in {now}, and this was told: {recovered:?}"
+        );
+        step(format_args!("{pid} back: {now} {}", recovered.note));
+        Ok(recovered)
     }
 
     /// Kills it with SIGKILL, waits until another one answers, and tells how long that took.

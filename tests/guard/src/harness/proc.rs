@@ -80,6 +80,19 @@ pub fn tree(pid: u32) -> Result<Vec<u32>> {
     Ok(found)
 }
 
+/// The user manager of this process's user: the process in its `init.scope`.
+pub fn user_manager() -> Result<u32> {
+    all()?
+        .into_iter()
+        .find(|pid| {
+            cgroup_of(*pid).is_ok_and(|cgroup| {
+                cgroup.ends_with("/user@1000.service/init.scope")
+                    && comm(*pid).is_ok_and(|comm| comm == "systemd")
+            })
+        })
+        .context("no user manager runs")
+}
+
 /// The program's name in `/proc/PID/comm`.
 pub fn comm(pid: u32) -> Result<String> {
     Ok(fs::read_to_string(format!("/proc/{pid}/comm"))?

@@ -17,7 +17,7 @@ pub struct Scenario {
     pub quick: bool,
     /// Whether nothing else may run on the host meanwhile, since it measures time.
     pub exclusive: bool,
-    /// Seconds after which it has failed, in a container. A machine may take longer: see [`Tier::Machine`].
+    /// Seconds after which it is killed and has failed.
     pub timeout_s: u32,
     /// What it does, as the user.
     #[serde(skip)]
@@ -55,6 +55,40 @@ macro_rules! scenarios {
 scenarios! {
     known_heavy_routed_at_next_sample,
     burst_of_120ms_not_routed,
+    sustained_load_routed,
+    tree_routed_whole,
+    returns_to_exact_cgroup_when_source_gone,
+    returns_to_living_delegated_source,
+    return_scope_when_source_lives_undelegated,
+    emptied_source_does_not_take_work_along,
+    stopping_source_stops_the_work,
+    dead_pid_in_the_middle_of_a_move,
+    other_users_process_refused,
+    routes_survive_kill_9,
+    daemon_reexec_survived,
+    activated_by_a_bus_call,
+    attach_by_busctl_alone,
+    attach_by_pidfd,
+    hostile_argv_changes_no_unit_setting,
+    systemd_facts,
+    accelerated_measurement,
+    second_instance_refused,
+    bad_settings,
+    unit_name_that_is_not_a_slice,
+    state_folder_full,
+    units_verify_clean,
+    degraded_without_cpu_controller,
+    install_uninstall_leaves_no_trace,
+    install_refuses_python_original,
+    cli_status_json,
+    cli_run_exit_status_and_terminal,
+    cli_run_without_guard_asks_systemd,
+    cli_errors_without_bus,
+    memory_at_rest,
+    budgets_in_kernel,
+    quota_enforced,
+    weights_8_to_1,
+    probe_latency_with_and_without_guard,
 }
 
 /// The scenario of that name.

@@ -1,0 +1,94 @@
+//! The accelerated measurement: how soon sustained load is routed and idle work comes back, and no false route.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+
+use super::{CONTAINER, Scenario};
+use crate::harness::guard::{Guard, Settings};
+use crate::harness::load::{Load, busy, idle, load};
+use crate::harness::outcome::{Verdict, step};
+use crate::harness::session::Session;
+use crate::harness::stats::median;
+use crate::harness::wait::{PATIENCE, hold};
+
+pub const SCENARIO: Scenario = Scenario {
+    name: "accelerated-measurement",
+    tiers: CONTAINER,
+    quick: false,
+    exclusive: true,
+    timeout_s: 120,
+    run,
+};
+
+const SETTINGS: Settings<'static> = &[
+    ("WORKLOAD_GUARD_SAMPLE_SEC", "0.25"),
+    ("WORKLOAD_GUARD_CPU_THRESHOLD", "10"),
+    ("WORKLOAD_GUARD_SUSTAINED_SAMPLES", "3"),
+    ("WORKLOAD_GUARD_RECOVERY_CPU_THRESHOLD", "35"),
+    ("WORKLOAD_GUARD_RECOVERY_SAMPLES", "2"),
+    ("WORKLOAD_GUARD_RECOVERY_DWELL_SEC", "1"),
+    ("WORKLOAD_GUARD_COOLDOWN_SEC", "0"),
+];
+const TRIALS: usize = 5;
+const DETECTION: f64 = 0.80;
+const RECOVERY: f64 = 1.57;
+/// After a burst: more than the three samples that a route takes.
+const WINDOW: Duration = Duration::from_secs(1);
+
+fn run(session: &Session) -> Verdict {
+    let guard = Guard::install(session, SETTINGS)?;
+    let mut detections = Vec::new();
+    let mut recoveries = Vec::new();
+    let mut false_routes = 0;
+    println!("sampling 250 ms, threshold 10 %, 3 hot samples; recovery below 35 %, 2 low samples, 1 s dwell");
+    println!("trial   120 ms burst   detection   recovery");
+    for trial in 1..=TRIALS {
+        let burst = load(&["burst", "120"]).start()?;
+        busy(burst.pid)?;
+        let quiet = hold("the burst is not routed", WINDOW, || in_place(&burst));
+        false_routes += usize::from(quiet.is_err());
+        drop(burst);
+
+        let work = load(&["spin", "--idle"]).start()?;
+        let mark = guard.signals.mark();
+        let begin = Instant::now();
+        busy(work.pid)?;
+        let (at, _) = guard.signals.routed_after(mark, work.pid, PATIENCE)?;
+        let detection = (at - begin).as_secs_f64();
+
+        let mark = guard.signals.mark();
+        let begin = Instant::now();
+        idle(work.pid)?;
+        let (at, recovered) = guard.signals.recovered_after(mark, work.pid, PATIENCE)?;
+        let recovery = (at - begin).as_secs_f64();
+        ensure!(
+            recovered.exact && work.now_in()? == work.cgroup,
+            "{recovered:?}"
+        );
+        println!(
+            "{trial:5}   {:<12}   {detection:7.3} s   {recovery:6.3} s",
+            if quiet.is_ok() { "not routed" } else { "ROUTED" }
+        );
+        detections.push(detection);
+        recoveries.push(recovery);
+    }
+    let detection = median(&detections).context("no trial")?;
+    let recovery = median(&recoveries).context("no trial")?;
+    println!(
+        "median  {:<12}   {detection:7.3} s   {recovery:6.3} s",
+        format!("{false_routes} of {TRIALS}")
+    );
+    println!("at most 0              {DETECTION:7.3} s   {RECOVERY:6.3} s");
+    ensure!(false_routes == 0, "{false_routes} bursts were routed");
+    ensure!(detection <= DETECTION, "median detection {detection:.3} s");
+    ensure!(recovery <= RECOVERY, "median recovery {recovery:.3} s");
+    step("all within the bounds");
+    Ok(())
+}
+
+fn in_place(load: &Load) -> Result<()> {
+    let now = load.now_in()?;
+    ensure!(now == load.cgroup, "it is in {now}");
+    Ok(())
+}
