@@ -137,14 +137,78 @@ impl fmt::Display for Errors {
 
 impl std::error::Error for Errors {}
 
-/// Parses a layer as far as it goes; its syntax errors are added to `mistakes`.
-pub(crate) fn parse<'a>(layer: &'a Layer, mistakes: &mut Vec<Mistake>) -> DeTable<'a> {
-    let (table, errors) = DeTable::parse_recoverable(&layer.text);
-    mistakes.extend(errors.iter().map(|error| Mistake::Syntax {
-        origin: layer.at(error.span().map_or(0, |span| span.start)),
-        message: error.message().replace('\n', ", "),
-    }));
-    table.into_inner()
+/// The mistakes of one layer, which are told in the order of its lines.
+pub(crate) struct Notes<'a> {
+    pub layer: &'a Layer,
+    found: Vec<(usize, Mistake)>,
+}
+
+impl<'a> Notes<'a> {
+    pub fn new(layer: &'a Layer) -> Self {
+        Notes {
+            layer,
+            found: Vec::new(),
+        }
+    }
+
+    pub fn len(&self) -> usize {
+        self.found.len()
+    }
+
+    pub fn bad_value(&mut self, offset: usize, key: &str, expected: &str, found: String) {
+        let (origin, key, expected) = (self.layer.at(offset), key.to_owned(), expected.to_owned());
+        self.found.push((
+            offset,
+            Mistake::BadValue {
+                origin,
+                key,
+                expected,
+                found,
+            },
+        ));
+    }
+
+    pub fn unknown(&mut self, offset: usize, key: String, nearest: Option<String>) {
+        let origin = self.layer.at(offset);
+        self.found.push((
+            offset,
+            Mistake::UnknownKey {
+                origin,
+                key,
+                nearest,
+            },
+        ));
+    }
+
+    pub fn missing(&mut self, offset: usize, what: String, key: &str, expected: &str) {
+        let (origin, key, expected) = (self.layer.at(offset), key.to_owned(), expected.to_owned());
+        self.found.push((
+            offset,
+            Mistake::Missing {
+                origin,
+                what,
+                key,
+                expected,
+            },
+        ));
+    }
+
+    pub fn tell(mut self, mistakes: &mut Vec<Mistake>) {
+        self.found.sort_by_key(|(offset, _)| *offset);
+        mistakes.extend(self.found.into_iter().map(|(_, mistake)| mistake));
+    }
+
+    /// Parses the layer as far as it goes.
+    pub fn parse(&mut self) -> DeTable<'a> {
+        let (table, errors) = DeTable::parse_recoverable(&self.layer.text);
+        for error in errors {
+            let offset = error.span().map_or(0, |span| span.start);
+            let (origin, message) = (self.layer.at(offset), error.message().replace('\n', ", "));
+            self.found
+                .push((offset, Mistake::Syntax { origin, message }));
+        }
+        table.into_inner()
+    }
 }
 
 /// A value as an error message names it.
@@ -180,11 +244,22 @@ pub(crate) fn nearest<'a>(
     word: &str,
     candidates: impl IntoIterator<Item = &'a str>,
 ) -> Option<String> {
+    similar(word, candidates, 3)
+}
+
+/// As [`nearest`], with at most one edit in `part` characters, and always with two.
+pub(crate) fn similar<'a>(
+    word: &str,
+    candidates: impl IntoIterator<Item = &'a str>,
+    part: usize,
+) -> Option<String> {
     candidates
         .into_iter()
         .map(|candidate| (distance(word, candidate), candidate))
         .min()
-        .filter(|(distance, candidate)| *distance <= (candidate.len().max(word.len()) / 3).max(2))
+        .filter(|(distance, candidate)| {
+            *distance <= (candidate.len().max(word.len()) / part).max(2)
+        })
         .map(|(_, candidate)| candidate.to_owned())
 }
 

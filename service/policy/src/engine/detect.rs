@@ -137,10 +137,9 @@ impl Engine {
     }
 
     fn may_have_returned(&self, new: &[usize]) -> bool {
-        !new.is_empty()
-            && !(self.returned.is_empty()
-                && self.recovering.is_empty()
-                && self.just_returned.is_empty())
+        let none =
+            self.returned.is_empty() && self.recovering.is_empty() && self.just_returned.is_empty();
+        !none && !new.is_empty()
     }
 
     /// A tree that came back calm is not routed again by its name alone, or an idle build daemon would

@@ -1,14 +1,16 @@
 //! Known-heavy programs: rules as data, matched against arguments and never against a joined line.
 //!
 //! Programs are named in `config/rules.d/*.toml`; how a program is reached through others (`env`,
-//! `npx`, `python -m`, `sh -c`) is code, in [`unwrap`].
+//! `npx`, `python -m`, `sh -c`) is code, in `unwrap`.
 
+mod interpreters;
 mod pattern;
 mod raw;
 mod rule;
 mod shell;
 mod shipped;
 mod unwrap;
+mod wrappers;
 
 #[cfg(test)]
 mod tests;

@@ -7,7 +7,7 @@ use super::RuleName;
 use super::pattern::Pattern;
 use super::rule::Rule;
 use crate::class::is_class_name;
-use crate::source::{Layer, Mistake, describe, nearest, parse, strings};
+use crate::source::{Layer, Mistake, Notes, describe, nearest, strings};
 
 const KEYS: &[&str] = &[
     "name",
@@ -26,8 +26,8 @@ const LIST: &str = "a list of strings that are not empty";
 
 /// The rules of a file; what is wrong is added to `mistakes`.
 pub fn read(layer: &Layer, mistakes: &mut Vec<Mistake>) -> Vec<Rule> {
-    let mut file = File { layer, mistakes };
-    let table = parse(layer, file.mistakes);
+    let mut file = File(Notes::new(layer));
+    let table = file.0.parse();
     let mut rules: Vec<Rule> = Vec::new();
     for (name, value) in &table {
         if name.as_ref() != "rule" {
@@ -43,23 +43,20 @@ pub fn read(layer: &Layer, mistakes: &mut Vec<Mistake>) -> Vec<Rule> {
                 continue;
             };
             match rules.iter().find(|other| other.name.name == rule.name.name) {
-                Some(other) => file.mistakes.push(Mistake::BadValue {
-                    origin: layer.at(item.span().start),
-                    key: "name".to_owned(),
-                    expected: format!("unique in its file (see line {})", other.name.line),
-                    found: format!("{:?} again", rule.name.name),
-                }),
+                Some(other) => {
+                    let unique = format!("unique in its file (see line {})", other.name.line);
+                    let found = format!("{:?} again", rule.name.name);
+                    file.0.bad_value(item.span().start, "name", &unique, found);
+                }
                 None => rules.push(rule),
             }
         }
     }
+    file.0.tell(mistakes);
     rules
 }
 
-struct File<'a> {
-    layer: &'a Layer,
-    mistakes: &'a mut Vec<Mistake>,
-}
+struct File<'a>(Notes<'a>);
 
 impl File<'_> {
     fn rule(&mut self, item: &Spanned<DeValue<'_>>) -> Option<Rule> {
@@ -67,7 +64,7 @@ impl File<'_> {
             self.bad_value(item, "rule", "written as [[rule]]");
             return None;
         };
-        let before = self.mistakes.len();
+        let before = self.0.len();
         for (name, _) in table {
             if !KEYS.contains(&name.as_ref().as_ref()) {
                 self.unknown(name.span().start, name.as_ref(), KEYS);
@@ -108,15 +105,15 @@ impl File<'_> {
             bundled: self.flag(table, "bundled"),
             needs_operand: self.flag(table, "needs_operand"),
             name: RuleName {
-                file: self.layer.origin.clone(),
-                line: crate::source::line_of(&self.layer.text, at),
+                file: self.0.layer.origin.clone(),
+                line: crate::source::line_of(&self.0.layer.text, at),
                 name,
             },
         };
-        if rule.programs.is_empty() && self.mistakes.len() == before {
+        if rule.programs.is_empty() && self.0.len() == before {
             self.missing(at, "programs", "a list of program names without folders");
         }
-        (self.mistakes.len() == before).then_some(rule)
+        (self.0.len() == before).then_some(rule)
     }
 
     fn text(&mut self, table: &DeTable<'_>, at: usize, key: &str, expected: &str) -> String {
@@ -176,28 +173,16 @@ impl File<'_> {
     }
 
     fn missing(&mut self, at: usize, key: &str, expected: &str) {
-        self.mistakes.push(Mistake::Missing {
-            origin: self.layer.at(at),
-            what: "the rule".to_owned(),
-            key: key.to_owned(),
-            expected: expected.to_owned(),
-        });
+        self.0.missing(at, "the rule".to_owned(), key, expected);
     }
 
     fn bad_value(&mut self, value: &Spanned<DeValue<'_>>, key: &str, expected: &str) {
-        self.mistakes.push(Mistake::BadValue {
-            origin: self.layer.at(value.span().start),
-            key: key.to_owned(),
-            expected: expected.to_owned(),
-            found: describe(value.as_ref()),
-        });
+        self.0
+            .bad_value(value.span().start, key, expected, describe(value.as_ref()));
     }
 
     fn unknown(&mut self, offset: usize, key: &str, known: &[&str]) {
-        self.mistakes.push(Mistake::UnknownKey {
-            origin: self.layer.at(offset),
-            key: key.to_owned(),
-            nearest: nearest(key, known.iter().copied()),
-        });
+        self.0
+            .unknown(offset, key.to_owned(), nearest(key, known.iter().copied()));
     }
 }

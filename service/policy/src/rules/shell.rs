@@ -31,8 +31,10 @@ pub fn commands(script: &str) -> Vec<Vec<String>> {
     while !script.is_char_boundary(end) {
         end -= 1;
     }
+    // A line that goes on is one line. (Not so inside single quotes, where it makes no difference here.)
+    let script = script[..end].replace("\\\n", "");
     let mut lexer = Lexer {
-        rest: script[..end].chars().peekable(),
+        rest: script.chars().peekable(),
     };
     let mut commands = Vec::new();
     let mut words: Vec<String> = Vec::new();
@@ -168,10 +170,7 @@ impl Lexer<'_> {
                     });
                 }
             }
-            '\\' => match self.rest.next() {
-                None | Some('\n') => {}
-                Some(c) => word.push(c),
-            },
+            '\\' => word.extend(self.rest.next()),
             '`' => {
                 word.push_str("$()");
                 while self.rest.next().is_some_and(|c| c != '`') {}

@@ -21,8 +21,20 @@ pub fn settings(
         (key.apply)(&mut settings, value);
     }
     settings.classes = classes(values, mistakes);
-    slices_apart(values, &settings.classes, mistakes);
-    parents_apart(values, &settings, mistakes);
+    let (root, proper): (Vec<&Class>, Vec<&Class>) = settings
+        .classes
+        .iter()
+        .partition(|class| class.slice == "-.slice");
+    for class in root {
+        mistakes.push(Mistake::BadValue {
+            origin: class_pair(values, class).1,
+            key: format!("classes.{}.slice", class.name),
+            expected: "a slice other than the root of all slices".to_owned(),
+            found: "\"-.slice\"".to_owned(),
+        });
+    }
+    slices_apart(values, &proper, mistakes);
+    parents_apart(values, &settings.watch.parent_units, &proper, mistakes);
     settings.watch.parent_units = outermost(&settings.watch.parent_units, warnings);
     if settings.recovery.cpu_threshold >= settings.routing.cpu_threshold {
         warnings.push(format!(
@@ -54,7 +66,7 @@ fn classes(values: &Values, mistakes: &mut Vec<Mistake>) -> Vec<Class> {
 }
 
 /// Two classes in one slice have one budget; and protected work is inside no other budget.
-fn slices_apart(values: &Values, classes: &[Class], mistakes: &mut Vec<Mistake>) {
+fn slices_apart(values: &Values, classes: &[&Class], mistakes: &mut Vec<Mistake>) {
     for (n, a) in classes.iter().enumerate() {
         for b in &classes[n + 1..] {
             let nested = holds(&a.slice, &b.slice) || holds(&b.slice, &a.slice);
@@ -69,27 +81,20 @@ fn slices_apart(values: &Values, classes: &[Class], mistakes: &mut Vec<Mistake>)
             mistakes.push(impossible(values, a, class_pair(values, b), why));
         }
     }
-    for class in classes.iter().filter(|class| class.slice == "-.slice") {
-        mistakes.push(Mistake::BadValue {
-            origin: class_pair(values, class).1,
-            key: format!("classes.{}.slice", class.name),
-            expected: "a slice other than the root of all slices".to_owned(),
-            found: "\"-.slice\"".to_owned(),
-        });
-    }
 }
 
 /// Work that was routed must not be watched where it is: it would be routed again.
-fn parents_apart(values: &Values, settings: &Settings, mistakes: &mut Vec<Mistake>) {
+fn parents_apart(
+    values: &Values,
+    parents: &[String],
+    classes: &[&Class],
+    mistakes: &mut Vec<Mistake>,
+) {
     let origin = values
         .get(PARENTS)
         .map_or_else(String::new, |(_, origin)| origin.clone());
-    for parent in &settings.watch.parent_units {
-        for class in settings
-            .classes
-            .iter()
-            .filter(|class| class.name != PROTECTED)
-        {
+    for parent in parents {
+        for class in classes.iter().filter(|class| class.name != PROTECTED) {
             let why = if holds(parent, &class.slice) {
                 "routed work would be watched, and routed again; watch a slice that does not hold a class's slice"
             } else if holds(&class.slice, parent) {

@@ -262,14 +262,14 @@ impl Kind {
     }
 
     /// A TOML value, checked. On failure the offset of the part that is wrong and its description.
-    pub fn from_toml(&self, value: &Spanned<DeValue<'_>>) -> Result<Value, (usize, String)> {
+    pub fn read_toml(&self, value: &Spanned<DeValue<'_>>) -> Result<Value, (usize, String)> {
         let wrong = |part: &Spanned<DeValue<'_>>| {
             (part.span().start, crate::source::describe(part.as_ref()))
         };
         match self {
             Kind::Percent { .. } | Kind::Seconds { .. } | Kind::Count { .. } => {
                 toml_number(value.as_ref())
-                    .and_then(|number| self.from_number(number))
+                    .and_then(|number| self.read_number(number))
                     .ok_or_else(|| wrong(value))
             }
             Kind::Slices | Kind::Strings => {
@@ -288,13 +288,13 @@ impl Kind {
     }
 
     /// The text of a variable, checked. `Slices` takes one, `Strings` takes several with commas.
-    pub fn from_text(&self, text: &str) -> Option<Value> {
+    pub fn read_text(&self, text: &str) -> Option<Value> {
         let text = text.trim();
         match self {
             Kind::Percent { .. } | Kind::Seconds { .. } | Kind::Count { .. } => text
                 .parse()
                 .ok()
-                .and_then(|number| self.from_number(number)),
+                .and_then(|number| self.read_number(number)),
             Kind::Slices => self
                 .takes_item(text)
                 .then(|| Value::List(vec![text.to_owned()])),
@@ -315,7 +315,7 @@ impl Kind {
         }
     }
 
-    fn from_number(&self, number: f64) -> Option<Value> {
+    fn read_number(&self, number: f64) -> Option<Value> {
         match *self {
             Kind::Percent { over, max } => {
                 (number > over && number <= max).then_some(Value::Number(number))

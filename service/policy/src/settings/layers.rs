@@ -8,7 +8,7 @@ use toml::de::{DeTable, DeValue};
 use super::keys::{CLASSES, KEYS, Value};
 use super::{Effective, slice_name};
 use crate::class::is_class_name;
-use crate::source::{Layer, Mistake, describe, nearest, parse};
+use crate::source::{Layer, Mistake, Notes, describe, nearest, similar};
 
 /// Says that nothing set it.
 pub const DEFAULT: &str = "default";
@@ -73,21 +73,20 @@ impl Values {
 
 /// Lays a file over `values`.
 pub fn read(layer: &Layer, values: &mut Values, mistakes: &mut Vec<Mistake>) {
-    let table = parse(layer, mistakes);
     let mut reader = Reader {
-        layer,
+        notes: Notes::new(layer),
         values,
-        mistakes,
     };
+    let table = reader.notes.parse();
     for (section, value) in &table {
         reader.section(section, value);
     }
+    reader.notes.tell(mistakes);
 }
 
 struct Reader<'a> {
-    layer: &'a Layer,
+    notes: Notes<'a>,
     values: &'a mut Values,
-    mistakes: &'a mut Vec<Mistake>,
 }
 
 type Name<'i> = Spanned<std::borrow::Cow<'i, str>>;
@@ -98,14 +97,19 @@ impl Reader<'_> {
         let known = section == "classes" || KEYS.iter().any(|key| section_of(key.name) == section);
         let Some(table) = value.as_ref().as_table().filter(|_| known) else {
             if known {
-                self.bad_value(
+                self.notes.bad_value(
                     value.span().start,
                     section,
                     "a table",
                     describe(value.as_ref()),
                 );
             } else {
-                self.unknown(name.span().start, section.to_owned());
+                let meant = match value.as_ref() {
+                    DeValue::Table(_) => nearest_section(section),
+                    _ => nearest_key(section),
+                };
+                self.notes
+                    .unknown(name.span().start, section.to_owned(), meant);
             }
             return;
         };
@@ -116,13 +120,15 @@ impl Reader<'_> {
         for (name, value) in table {
             let full = format!("{section}.{}", name.as_ref());
             let Some(at) = KEYS.iter().position(|key| key.name == full) else {
-                self.unknown(name.span().start, full);
+                let meant = nearest_key(&full);
+                self.notes.unknown(name.span().start, full, meant);
                 continue;
             };
-            match KEYS[at].kind.from_toml(value) {
-                Ok(good) => self.values.keys[at] = (good, self.layer.at(name.span().start)),
+            match KEYS[at].kind.read_toml(value) {
+                Ok(good) => self.values.keys[at] = (good, self.notes.layer.at(name.span().start)),
                 Err((offset, found)) => {
-                    self.bad_value(offset, &full, &KEYS[at].kind.expected(), found)
+                    self.notes
+                        .bad_value(offset, &full, &KEYS[at].kind.expected(), found)
                 }
             }
         }
@@ -134,12 +140,13 @@ impl Reader<'_> {
             let full = format!("classes.{class}");
             if !is_class_name(class) {
                 let expected = "named with lower-case letters, digits and `_`, at most 32 of them";
-                self.bad_value(name.span().start, &full, expected, format!("{class:?}"));
+                self.notes
+                    .bad_value(name.span().start, &full, expected, format!("{class:?}"));
                 continue;
             }
             match value.as_ref().as_table() {
                 Some(keys) => self.class(class, name.span().start, keys),
-                None => self.bad_value(
+                None => self.notes.bad_value(
                     value.span().start,
                     &full,
                     "a table",
@@ -153,18 +160,20 @@ impl Reader<'_> {
         for (name, value) in keys {
             let full = format!("classes.{class}.{}", name.as_ref());
             if name.as_ref() != SLICE {
-                self.unknown(name.span().start, full);
+                let meant =
+                    nearest(name.as_ref(), [SLICE]).map(|key| format!("classes.{class}.{key}"));
+                self.notes.unknown(name.span().start, full, meant);
                 continue;
             }
             let slice = value.as_ref().as_str();
             match slice.filter(|slice| slice.is_empty() || slice_name::is_slice_name(slice)) {
                 Some(slice) => {
-                    let origin = self.layer.at(name.span().start);
+                    let origin = self.notes.layer.at(name.span().start);
                     self.values
                         .classes
                         .insert(class.to_owned(), (slice.to_owned(), origin));
                 }
-                None => self.bad_value(
+                None => self.notes.bad_value(
                     value.span().start,
                     &full,
                     slice_name::EXPECTED,
@@ -173,30 +182,9 @@ impl Reader<'_> {
             }
         }
         if !keys.contains_key(SLICE) && !self.values.classes.contains_key(class) {
-            self.mistakes.push(Mistake::Missing {
-                origin: self.layer.at(at),
-                what: format!("the class `{class}`"),
-                key: SLICE.to_owned(),
-                expected: slice_name::EXPECTED.to_owned(),
-            });
+            let what = format!("the class `{class}`");
+            self.notes.missing(at, what, SLICE, slice_name::EXPECTED);
         }
-    }
-
-    fn bad_value(&mut self, offset: usize, key: &str, expected: &str, found: String) {
-        self.mistakes.push(Mistake::BadValue {
-            origin: self.layer.at(offset),
-            key: key.to_owned(),
-            expected: expected.to_owned(),
-            found,
-        });
-    }
-
-    fn unknown(&mut self, offset: usize, key: String) {
-        self.mistakes.push(Mistake::UnknownKey {
-            origin: self.layer.at(offset),
-            nearest: nearest_key(&key),
-            key,
-        });
     }
 }
 
@@ -204,32 +192,27 @@ fn section_of(key: &str) -> &str {
     key.split('.').next().unwrap_or(key)
 }
 
-/// The key that was meant: the most similar whole name, else one with the same last part, as when the
-/// section was forgotten.
-fn nearest_key(key: &str) -> Option<String> {
-    if let Some(class) = key
-        .strip_prefix("classes.")
-        .and_then(|rest| rest.split('.').next())
-    {
-        return Some(format!("classes.{class}.{SLICE}"));
-    }
-    let last = |name: &str| name.rsplit('.').next().unwrap_or_default().to_owned();
+/// The section that was meant. There are few, so that the nearest is worth a word.
+fn nearest_section(section: &str) -> Option<String> {
     let sections = KEYS
         .iter()
         .map(|key| section_of(key.name))
         .chain(["classes"]);
-    let section = || {
-        (!key.contains('.'))
-            .then(|| nearest(key, sections))
-            .flatten()
+    similar(section, sections, 2)
+}
+
+/// The key that was meant: the most similar whole name, else one with the same last part, as when the
+/// section was forgotten.
+fn nearest_key(key: &str) -> Option<String> {
+    let last = |name: &'static str| name.rsplit('.').next().unwrap_or(name);
+    let by_last = || {
+        let found = nearest(
+            key.rsplit('.').next()?,
+            KEYS.iter().map(|key| last(key.name)),
+        )?;
+        KEYS.iter()
+            .map(|key| key.name.to_owned())
+            .find(|name| name.ends_with(&format!(".{found}")))
     };
-    nearest(key, KEYS.iter().map(|key| key.name))
-        .or_else(section)
-        .or_else(|| {
-            let lasts: Vec<String> = KEYS.iter().map(|key| last(key.name)).collect();
-            let found = nearest(&last(key), lasts.iter().map(String::as_str))?;
-            KEYS.iter()
-                .map(|key| key.name.to_owned())
-                .find(|name| last(name) == found)
-        })
+    nearest(key, KEYS.iter().map(|key| key.name)).or_else(by_last)
 }

@@ -55,7 +55,7 @@ pub fn read(
             continue;
         };
         let key = &KEYS[at];
-        match key.kind.from_text(text) {
+        match key.kind.read_text(text) {
             Some(value) => values.keys[at] = (value, variable.clone()),
             // `NAME=` in an environment file is how one takes a value away.
             None if text.trim().is_empty() => {

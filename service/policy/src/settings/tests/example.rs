@@ -1,0 +1,160 @@
+//! `config/guard.toml` and the list of keys say the same.
+
+use super::super::keys::{CLASSES, KEYS, Kind};
+use super::super::{Settings, Sources, load, variables};
+use super::{env, file, good};
+
+const EXAMPLE: &str = include_str!("../../../../../config/guard.toml");
+
+/// The example with its keys in force: `#key = value` without the `#`.
+fn uncommented() -> String {
+    let line = |line: &str| match line.strip_prefix('#') {
+        Some(rest) if rest.starts_with(|c: char| c.is_ascii_lowercase()) => rest.to_owned(),
+        _ => line.to_owned(),
+    };
+    EXAMPLE.lines().map(line).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn the_example_as_it_is_changes_nothing() {
+    let loaded = good(&file(EXAMPLE));
+    assert_eq!(loaded.settings, Settings::default());
+    assert!(
+        loaded
+            .effective
+            .iter()
+            .all(|effective| effective.origin == "default"),
+        "{loaded:#?}"
+    );
+    assert_eq!(loaded.warnings, Vec::<String>::new());
+}
+
+#[test]
+fn the_example_shows_every_key_with_its_default() {
+    let loaded = good(&file(&uncommented()));
+    assert_eq!(loaded.settings, Settings::default());
+    let built_in = good(&Sources::default());
+    for (shown, default) in loaded.effective.iter().zip(&built_in.effective) {
+        assert_eq!((&shown.key, &shown.value), (&default.key, &default.value));
+        assert!(
+            shown.origin.starts_with("guard.toml:"),
+            "{} is not in config/guard.toml",
+            shown.key
+        );
+    }
+}
+
+#[test]
+fn the_example_names_every_variable() {
+    for key in KEYS {
+        let name = format!("{}{}", variables::PREFIX, key.variable);
+        assert!(
+            EXAMPLE.contains(&name),
+            "{name} is not in config/guard.toml"
+        );
+    }
+}
+
+/// A value other than the default, as TOML and as a variable.
+fn other(kind: &Kind) -> (&'static str, &'static str) {
+    match kind {
+        Kind::Percent { .. } => ("12.5", "12.5"),
+        Kind::Seconds { .. } => ("7.25", "7.25"),
+        Kind::Count { .. } => ("9", "9"),
+        Kind::Slices => ("[\"app.slice\"]", "app.slice"),
+        Kind::Strings => ("[\"a b\", \"c\"]", "a b, c,"),
+    }
+}
+
+#[test]
+fn every_key_works_in_a_file_and_as_a_variable_alike() {
+    for key in KEYS {
+        let (toml, text) = other(&key.kind);
+        let (section, name) = key.name.split_once('.').expect("a section");
+        let by_file = good(&file(&format!("[{section}]\n{name} = {toml}\n")));
+        let variable = format!("{}{}", variables::PREFIX, key.variable);
+        let by_variable = good(&env(&[(&variable, text)]));
+        assert_ne!(
+            by_file.settings,
+            Settings::default(),
+            "{} does nothing",
+            key.name
+        );
+        assert_eq!(by_file.settings, by_variable.settings, "{}", key.name);
+        assert_eq!(super::origin(&by_file, key.name), (toml, "guard.toml:2"));
+        assert_eq!(
+            super::origin(&by_variable, key.name),
+            (toml, variable.as_str())
+        );
+    }
+}
+
+#[test]
+fn every_bound_of_every_key_is_enforced() {
+    for key in KEYS {
+        let (section, name) = key.name.split_once('.').expect("a section");
+        let takes = |value: &str| load(&file(&format!("[{section}]\n{name} = {value}\n"))).is_ok();
+        match key.kind {
+            Kind::Percent { over, max } => {
+                assert!(
+                    takes(&format!("{max}")) && takes(&format!("{}", over + 0.001)),
+                    "{}",
+                    key.name
+                );
+                assert!(
+                    !takes(&format!("{over}")) && !takes(&format!("{}", max + 1.0)),
+                    "{}",
+                    key.name
+                );
+                assert!(!takes("nan") && !takes("inf"), "{}", key.name);
+            }
+            Kind::Seconds { min, max } => {
+                assert!(
+                    takes(&format!("{min}")) && takes(&format!("{max}")),
+                    "{}",
+                    key.name
+                );
+                assert!(
+                    !takes(&format!("{}", min - 0.01)) && !takes(&format!("{}", max + 0.01)),
+                    "{}",
+                    key.name
+                );
+                assert!(!takes("nan") && !takes("-inf"), "{}", key.name);
+            }
+            Kind::Count { min, max } => {
+                assert!(
+                    takes(&format!("{min}")) && takes(&format!("{max}")),
+                    "{}",
+                    key.name
+                );
+                assert!(
+                    !takes(&format!("{}", i64::from(min) - 1)) && !takes(&format!("{}", max + 1)),
+                    "{}",
+                    key.name
+                );
+                assert!(!takes("2.5"), "{}", key.name);
+            }
+            Kind::Slices => {
+                assert!(!takes("[]") && !takes("[\"app.scope\"]") && !takes("\"app.slice\""))
+            }
+            Kind::Strings => assert!(takes("[]") && !takes("[\"\"]") && !takes("[1]")),
+        }
+        assert!(
+            !takes("true") && !takes("{}") && !takes("1979-05-27"),
+            "{}",
+            key.name
+        );
+    }
+}
+
+#[test]
+fn every_class_that_is_built_in_is_in_the_defaults() {
+    let settings = Settings::default();
+    for (name, slice) in CLASSES {
+        assert_eq!(
+            settings.class(name).map(|class| class.slice.as_str()),
+            Some(*slice)
+        );
+    }
+    assert!(settings.class("ci").is_none());
+}

@@ -1,0 +1,133 @@
+//! Every mistake is told, with file, line, key and the way out.
+
+use super::super::{Sources, load};
+use super::{env, errors, file, layer};
+
+#[test]
+fn every_mistake_of_every_source_is_told_at_once() {
+    let sources = Sources {
+        files: vec![
+            layer(
+                "/etc/guard.toml",
+                "\
+[routing]
+cpu_treshold = 70
+sustained_samples = 0
+cooldown_sec = \"20\"
+
+[sampling]
+interval_sec = 0.01
+
+[sampler]
+x = 1
+
+[recovery]
+threshold = 3
+samples = [4]
+",
+            ),
+            layer(
+                "~/guard.toml",
+                "routing = 4\n\n[watch]\nparent_units = [\"app.slice\",\n  \"terminal.scope\"]\n",
+            ),
+        ],
+        env: vec![("WORKLOAD_GUARD_CPU_THRESHOLD".into(), "seventy".into())],
+    };
+    insta::assert_snapshot!(errors(&sources), @r#"
+    /etc/guard.toml:2: unknown key `routing.cpu_treshold`, did you mean `routing.cpu_threshold`?
+    /etc/guard.toml:3: `routing.sustained_samples` must be a whole number from 1 to 1000, not the number 0
+    /etc/guard.toml:4: `routing.cooldown_sec` must be a number of seconds from 0 to 86400, not the string "20"
+    /etc/guard.toml:7: `sampling.interval_sec` must be a number of seconds from 0.05 to 3600, not the number 0.01
+    /etc/guard.toml:9: unknown key `sampler`, did you mean `sampling`?
+    /etc/guard.toml:13: unknown key `recovery.threshold`, did you mean `recovery.cpu_threshold`?
+    /etc/guard.toml:14: `recovery.samples` must be a whole number from 1 to 1000, not a list
+    ~/guard.toml:1: `routing` must be a table, not the number 4
+    ~/guard.toml:5: `watch.parent_units` must be a list of at least one slice, each the name of a slice unit, such as "app.slice", not the string "terminal.scope"
+    WORKLOAD_GUARD_CPU_THRESHOLD: `routing.cpu_threshold` must be a number above 0 and at most 102400 (percent of one logical CPU), not "seventy"
+    "#);
+}
+
+#[test]
+fn classes_are_checked() {
+    let text = "\
+[classes.ci]
+[classes.Heavy]
+slice = \"a.slice\"
+[classes.x]
+slice = \"b.scope\"
+quota = 100
+[classes.heavy]
+slice = \"\"
+[classes.root]
+slice = \"-.slice\"
+";
+    insta::assert_snapshot!(errors(&file(text)), @r#"
+    guard.toml:1: the class `ci` lacks `slice`: the name of a slice unit, such as "app.slice"
+    guard.toml:2: `classes.Heavy` must be named with lower-case letters, digits and `_`, at most 32 of them, not "Heavy"
+    guard.toml:5: `classes.x.slice` must be the name of a slice unit, such as "app.slice", not the string "b.scope"
+    guard.toml:6: unknown key `classes.x.quota`
+    guard.toml:8: `classes.heavy.slice` must be a slice, since this class cannot be taken away, not empty
+    guard.toml:10: `classes.root.slice` must be a slice other than the root of all slices, not "-.slice"
+    "#);
+}
+
+#[test]
+fn what_cannot_be_together_names_both_origins() {
+    let text = "\
+[watch]
+parent_units = [\"heavy.slice\", \"browser-automation-x.slice\"]
+[classes.one]
+slice = \"same.slice\"
+[classes.two]
+slice = \"same.slice\"
+[classes.three]
+slice = \"protected-workload-three.slice\"
+";
+    insta::assert_snapshot!(errors(&file(text)), @r#"
+    `classes.one.slice = "same.slice"` (guard.toml:4) and `classes.two.slice = "same.slice"` (guard.toml:6) cannot both be: two classes with one slice share one budget; give each its own
+    `classes.protected.slice = "protected-workload.slice"` (default) and `classes.three.slice = "protected-workload-three.slice"` (guard.toml:8) cannot both be: protected work and other work would be inside one budget; a dash in a slice's name nests it
+    `classes.heavy.slice = "heavy-workload.slice"` (default) and `watch.parent_units = ["heavy.slice"]` (guard.toml:2) cannot both be: routed work would be watched, and routed again; watch a slice that does not hold a class's slice
+    `classes.browser.slice = "browser-automation.slice"` (default) and `watch.parent_units = ["browser-automation-x.slice"]` (guard.toml:2) cannot both be: what is watched would have this class's budget already; watch a slice outside of it
+    "#);
+}
+
+#[test]
+fn a_parent_that_is_no_slice_says_so_also_as_a_variable() {
+    assert_eq!(
+        errors(&env(&[("WORKLOAD_GUARD_PARENT_UNIT", "ssh.service")])),
+        "WORKLOAD_GUARD_PARENT_UNIT: `watch.parent_units` must be a list of at least one slice, each the name of a slice unit, \
+         such as \"app.slice\", not \"ssh.service\""
+    );
+}
+
+#[test]
+fn broken_toml_is_told_with_its_line() {
+    for (text, line) in [
+        ("[routing\n", 1),
+        ("\n\n= 3\n", 3),
+        ("[routing]\ncpu_threshold = 7 7\n", 2),
+        ("[routing]\nb = \"", 2),
+    ] {
+        let told = errors(&file(text));
+        assert!(
+            told.starts_with(&format!("guard.toml:{line}: ")),
+            "{text:?}: {told}"
+        );
+    }
+}
+
+#[test]
+fn a_key_twice_is_a_mistake() {
+    let told = errors(&file("[routing]\ncpu_threshold = 7\ncpu_threshold = 8\n"));
+    assert!(told.starts_with("guard.toml:3: "), "{told}");
+}
+
+#[test]
+fn everything_watched_is_too_much() {
+    let told = errors(&file("[watch]\nparent_units = [\"-.slice\"]\n"));
+    assert!(
+        told.contains("watch a slice that does not hold a class's slice"),
+        "{told}"
+    );
+    assert!(load(&file("[watch]\nparent_units = [\"app.slice\"]\n")).is_ok());
+}
