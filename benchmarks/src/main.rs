@@ -1,2 +1,34 @@
-//! To come.
-fn main() {}
+//! Benchmarks of the guard's own paths. Each prints a table, and writes a TSV file beside the others in
+//! `benchmarks/results/`.
+
+mod idle;
+mod tick;
+
+use clap::{Parser, Subcommand};
+
+#[derive(Parser)]
+#[command(about = "Benchmarks of the guard's own paths")]
+struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// CPU time of one look at N idle processes, beside the Python original's loop
+    Tick(tick::Options),
+    /// One idle process of a benchmark; ends with its parent
+    #[command(hide = true)]
+    Idle(idle::Options),
+    /// One run of the guard's sampler; prints what it used
+    #[command(hide = true)]
+    TickWorker(tick::worker::Options),
+}
+
+fn main() -> anyhow::Result<()> {
+    match Args::parse().command {
+        Command::Tick(options) => tick::run(&options),
+        Command::Idle(options) => idle::stay(&options),
+        Command::TickWorker(options) => tick::worker::run(&options),
+    }
+}
