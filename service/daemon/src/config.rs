@@ -60,7 +60,9 @@ impl Config {
         let rules = RuleSet::parse(&rules);
         match (loaded, rules) {
             (Ok(loaded), Ok(rules)) => {
-                rules.check(&loaded.settings).map_err(|error| error.to_string())?;
+                rules
+                    .check(&loaded.settings)
+                    .map_err(|error| error.to_string())?;
                 Ok(Config {
                     settings: Arc::new(loaded.settings),
                     rules: Arc::new(rules),
@@ -78,7 +80,10 @@ impl Config {
 /// A file as a layer; none when it is not there.
 fn read(path: &Path) -> Result<Option<Layer>, String> {
     match std::fs::read_to_string(path) {
-        Ok(text) => Ok(Some(Layer { origin: path.display().to_string(), text })),
+        Ok(text) => Ok(Some(Layer {
+            origin: path.display().to_string(),
+            text,
+        })),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(format!("{}: {error}", path.display())),
     }
@@ -93,8 +98,13 @@ fn toml_files(folder: &Path) -> Result<Vec<PathBuf>, String> {
     };
     let mut paths = Vec::new();
     for entry in entries {
-        let path = entry.map_err(|error| format!("{}: {error}", folder.display()))?.path();
-        if path.extension().is_some_and(|extension| extension == "toml") {
+        let path = entry
+            .map_err(|error| format!("{}: {error}", folder.display()))?
+            .path();
+        if path
+            .extension()
+            .is_some_and(|extension| extension == "toml")
+        {
             paths.push(path);
         }
     }
@@ -110,11 +120,27 @@ mod tests {
     fn a_later_folder_and_a_drop_in_win() {
         let etc = tempfile::tempdir().expect("a folder");
         let home = tempfile::tempdir().expect("a folder");
-        std::fs::write(etc.path().join("guard.toml"), "[routing]\ncpu_threshold = 50\nsustained_samples = 7\n").expect("written");
-        std::fs::write(home.path().join("guard.toml"), "[routing]\ncpu_threshold = 60\n").expect("written");
+        std::fs::write(
+            etc.path().join("guard.toml"),
+            "[routing]\ncpu_threshold = 50\nsustained_samples = 7\n",
+        )
+        .expect("written");
+        std::fs::write(
+            home.path().join("guard.toml"),
+            "[routing]\ncpu_threshold = 60\n",
+        )
+        .expect("written");
         std::fs::create_dir(home.path().join("guard.toml.d")).expect("made");
-        std::fs::write(home.path().join("guard.toml.d/10-mine.toml"), "[recovery]\nsamples = 3\n").expect("written");
-        let folders = [etc.path().to_owned(), home.path().to_owned(), PathBuf::from("/nonexistent")];
+        std::fs::write(
+            home.path().join("guard.toml.d/10-mine.toml"),
+            "[recovery]\nsamples = 3\n",
+        )
+        .expect("written");
+        let folders = [
+            etc.path().to_owned(),
+            home.path().to_owned(),
+            PathBuf::from("/nonexistent"),
+        ];
         let config = Config::load(&folders).unwrap_or_else(|error| panic!("{error}"));
         assert_eq!(config.settings.routing.cpu_threshold, 60.0);
         assert_eq!(config.settings.routing.sustained_samples, 7);
@@ -124,8 +150,14 @@ mod tests {
     #[test]
     fn an_unknown_key_names_its_file_and_line() {
         let home = tempfile::tempdir().expect("a folder");
-        std::fs::write(home.path().join("guard.toml"), "[routing]\ncpu_treshold = 60\n").expect("written");
-        let Err(error) = Config::load(&[home.path().to_owned()]) else { panic!("accepted") };
+        std::fs::write(
+            home.path().join("guard.toml"),
+            "[routing]\ncpu_treshold = 60\n",
+        )
+        .expect("written");
+        let Err(error) = Config::load(&[home.path().to_owned()]) else {
+            panic!("accepted")
+        };
         assert!(error.contains("guard.toml:2"), "{error}");
         assert!(error.contains("cpu_threshold"), "{error}");
     }

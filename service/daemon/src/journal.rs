@@ -12,8 +12,10 @@ use workload_guard_dbus::types::Reason;
 type Fields = Vec<(&'static str, String)>;
 
 fn write(level: Level, fields: &Fields, message: std::fmt::Arguments<'_>) {
-    let pairs: Vec<(&str, Value<'_>)> =
-        fields.iter().map(|(key, value)| (*key, Value::from(value.as_str()))).collect();
+    let pairs: Vec<(&str, Value<'_>)> = fields
+        .iter()
+        .map(|(key, value)| (*key, Value::from(value.as_str())))
+        .collect();
     log::logger().log(
         &log::Record::builder()
             .level(level)
@@ -46,7 +48,11 @@ fn measured(why: &Why, fields: &mut Fields) -> String {
             }
             format!("rule=\"{rule}\"")
         }
-        Why::SustainedCpu { cpu, threshold, hot_samples } => {
+        Why::SustainedCpu {
+            cpu,
+            threshold,
+            hot_samples,
+        } => {
             fields.push(("WORKLOAD_CPU", format!("{cpu:.1}")));
             fields.push(("WORKLOAD_THRESHOLD", threshold.to_string()));
             fields.push(("WORKLOAD_HOT_SAMPLES", hot_samples.to_string()));
@@ -137,7 +143,11 @@ pub fn recovered(route: &Route, cause: &RecoverCause, arrival: &Arrival) {
             route.cgroup,
             arrival.cgroup,
             arrival.exact,
-            if arrival.note.is_empty() { String::new() } else { format!("note=\"{}\" ", arrival.note) },
+            if arrival.note.is_empty() {
+                String::new()
+            } else {
+                format!("note=\"{}\" ", arrival.note)
+            },
             route.command
         ),
     );
@@ -172,6 +182,9 @@ pub fn ended(route: &Route) {
     write(
         Level::Info,
         &fields,
-        format_args!("ended pid={} unit={} command={}", route.root.pid, route.unit, route.command),
+        format_args!(
+            "ended pid={} unit={} command={}",
+            route.root.pid, route.unit, route.command
+        ),
     );
 }

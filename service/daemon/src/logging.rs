@@ -30,7 +30,11 @@ impl Log for Plain {
     fn log(&self, record: &Record<'_>) {
         // The libraries below speak only of trouble.
         if self.enabled(record.metadata()) {
-            eprintln!("{}: {}", record.level().as_str().to_ascii_lowercase(), record.args());
+            eprintln!(
+                "{}: {}",
+                record.level().as_str().to_ascii_lowercase(),
+                record.args()
+            );
         }
     }
 

@@ -76,12 +76,23 @@ async fn run() -> anyhow::Result<()> {
     let server = connection.object_server();
     server.at(names::WORKLOADS_PATH, ObjectManager).await?;
     let guard = Guard::new(connection.clone(), paths, board.clone(), commands.clone()).await?;
-    let object = GuardObject { connection: connection.clone(), board, commands };
-    server.at(names::GUARD_PATH, Guard1(Arc::new(object))).await?;
-    let reply = connection.request_name_with_flags(names::GUARD_NAME, RequestNameFlags::DoNotQueue.into()).await;
+    let object = GuardObject {
+        connection: connection.clone(),
+        board,
+        commands,
+    };
+    server
+        .at(names::GUARD_PATH, Guard1(Arc::new(object)))
+        .await?;
+    let reply = connection
+        .request_name_with_flags(names::GUARD_NAME, RequestNameFlags::DoNotQueue.into())
+        .await;
     if !matches!(reply, Ok(RequestNameReply::PrimaryOwner)) {
         refuse_second(&connection).await?;
-        bail!("the bus does not give us the name {}: {reply:?}", names::GUARD_NAME);
+        bail!(
+            "the bus does not give us the name {}: {reply:?}",
+            names::GUARD_NAME
+        );
     }
     guard.run(queue, signals).await
 }

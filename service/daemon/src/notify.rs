@@ -14,7 +14,10 @@ pub struct Notifier {
 impl Notifier {
     /// From `$NOTIFY_SOCKET`; without it every call does nothing.
     pub fn from_environment() -> Notifier {
-        Notifier { socket: connect(), status: String::new() }
+        Notifier {
+            socket: connect(),
+            status: String::new(),
+        }
     }
 
     /// How often `WATCHDOG=1` is due: half of `$WATCHDOG_USEC`, as sd_watchdog_enabled(3) advises.

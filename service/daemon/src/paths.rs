@@ -17,7 +17,9 @@ pub struct Paths {
 impl Paths {
     /// From the environment that systemd gives a user service.
     pub fn from_environment() -> anyhow::Result<Paths> {
-        let folder = |variable: &str| std::env::var_os(variable).filter(|value| Path::new(value).is_absolute());
+        let folder = |variable: &str| {
+            std::env::var_os(variable).filter(|value| Path::new(value).is_absolute())
+        };
         let runtime = folder("XDG_RUNTIME_DIR").ok_or_else(|| {
             anyhow::anyhow!(
                 "XDG_RUNTIME_DIR is not set, so this is not a user session; \
@@ -29,6 +31,9 @@ impl Paths {
             .map(PathBuf::from)
             .or_else(|| folder("HOME").map(|home| Path::new(&home).join(".config")));
         config.extend(home.map(|home| home.join(FOLDER)));
-        Ok(Paths { config, runtime: Path::new(&runtime).join(FOLDER) })
+        Ok(Paths {
+            config,
+            runtime: Path::new(&runtime).join(FOLDER),
+        })
     }
 }

@@ -80,6 +80,8 @@ impl Board {
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Arc<Published>> {
         // Nothing can panic while the lock is held: an Arc is swapped.
-        self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+        self.0
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 }

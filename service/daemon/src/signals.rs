@@ -20,11 +20,12 @@ impl Signals {
 
     /// Waits for one.
     pub async fn wait(&self) -> std::io::Result<()> {
-        self.0.read_with(|fd| match fd.read_signal() {
-            Ok(Some(_)) => Ok(()),
-            Ok(None) => Err(std::io::ErrorKind::WouldBlock.into()),
-            Err(error) => Err(error.into()),
-        })
-        .await
+        self.0
+            .read_with(|fd| match fd.read_signal() {
+                Ok(Some(_)) => Ok(()),
+                Ok(None) => Err(std::io::ErrorKind::WouldBlock.into()),
+                Err(error) => Err(error.into()),
+            })
+            .await
     }
 }

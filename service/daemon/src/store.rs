@@ -32,7 +32,11 @@ pub struct Store {
 impl Store {
     /// In `folder`, which is made when the first route is saved.
     pub fn new(folder: &std::path::Path) -> Store {
-        Store { path: folder.join("routes.json"), written: None, problem: None }
+        Store {
+            path: folder.join("routes.json"),
+            written: None,
+            problem: None,
+        }
     }
 
     /// The saved routes, by scope. What cannot be read is set aside with a warning: the scopes
@@ -49,7 +53,10 @@ impl Store {
         match serde_json::from_slice::<OnDisk<Record>>(&text) {
             Ok(disk) if disk.version == VERSION => {
                 self.written = Some(text.clone());
-                disk.routes.into_iter().map(|record| (record.route.unit.clone(), record)).collect()
+                disk.routes
+                    .into_iter()
+                    .map(|record| (record.route.unit.clone(), record))
+                    .collect()
             }
             Ok(disk) => self.set_aside(&format!("it has version {}, not {VERSION}", disk.version)),
             Err(error) => self.set_aside(&error.to_string()),
@@ -68,8 +75,11 @@ impl Store {
 
     /// Saves the routes when they differ from what is on disk, or when the last try failed.
     pub fn save<'a>(&mut self, routes: impl Iterator<Item = &'a Record>) {
-        let text = serde_json::to_vec(&OnDisk { version: VERSION, routes: routes.collect() })
-            .expect("routes are plain data");
+        let text = serde_json::to_vec(&OnDisk {
+            version: VERSION,
+            routes: routes.collect(),
+        })
+        .expect("routes are plain data");
         if self.written.as_ref() == Some(&text) {
             return;
         }
@@ -81,7 +91,10 @@ impl Store {
                 }
             }
             Err(error) => {
-                let problem = Problem::StateUnwritable { path: self.path.clone(), error: error.to_string() };
+                let problem = Problem::StateUnwritable {
+                    path: self.path.clone(),
+                    error: error.to_string(),
+                };
                 // Once for each cause, not at each try.
                 if self.problem.as_ref() != Some(&problem) {
                     log::warn!("{problem}");
@@ -98,10 +111,18 @@ impl Store {
 
     fn write(&self, text: &[u8]) -> io::Result<()> {
         let folder = self.path.parent().expect("the path has a folder");
-        DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+        DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(folder)?;
         let new = self.path.with_extension("json.new");
         let written = (|| {
-            let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&new)?;
+            let mut file = OpenOptions::new()
+                .write(true)
+                .create(true)
+                .truncate(true)
+                .mode(0o600)
+                .open(&new)?;
             file.write_all(text)?;
             file.sync_all()?;
             fs::rename(&new, &self.path)?;

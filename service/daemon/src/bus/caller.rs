@@ -13,9 +13,14 @@ pub async fn pid(
     connection: &zbus::Connection,
     caller: Option<OwnedUniqueName>,
 ) -> Result<Option<u32>, GuardError> {
-    let Some(caller) = caller else { return Ok(None) };
-    let refused = |text: String| GuardError::OutOfReach(format!("the bus does not tell who called: {text}"));
-    let bus = DBusProxy::new(connection).await.map_err(|error| refused(error.to_string()))?;
+    let Some(caller) = caller else {
+        return Ok(None);
+    };
+    let refused =
+        |text: String| GuardError::OutOfReach(format!("the bus does not tell who called: {text}"));
+    let bus = DBusProxy::new(connection)
+        .await
+        .map_err(|error| refused(error.to_string()))?;
     let credentials = bus
         .get_connection_credentials(caller.into_inner().into())
         .await

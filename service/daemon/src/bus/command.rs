@@ -71,7 +71,13 @@ impl Commands {
     /// Both ends of a new queue.
     pub fn new() -> (Commands, mpsc::UnboundedReceiver<Command>) {
         let (queue, receiver) = mpsc::unbounded();
-        (Commands { queue, waiting: Arc::default() }, receiver)
+        (
+            Commands {
+                queue,
+                waiting: Arc::default(),
+            },
+            receiver,
+        )
     }
 
     /// Queues what `make` builds around the answer's sender, and waits for the answer.
@@ -79,7 +85,9 @@ impl Commands {
         let _place = Place::take(&self.waiting)?;
         let (answer, wait) = oneshot::channel();
         let ended = || GuardError::SystemdRefused("the guard is stopping".into());
-        self.queue.unbounded_send(make(answer)).map_err(|_| ended())?;
+        self.queue
+            .unbounded_send(make(answer))
+            .map_err(|_| ended())?;
         wait.await.unwrap_or_else(|_| Err(ended()))
     }
 }
@@ -115,7 +123,10 @@ mod tests {
         let held: Vec<_> = (0..MAX_WAITING)
             .map(|_| Place::take(&commands.waiting).expect("a place"))
             .collect();
-        assert!(matches!(Place::take(&commands.waiting), Err(GuardError::LimitExceeded(_))));
+        assert!(matches!(
+            Place::take(&commands.waiting),
+            Err(GuardError::LimitExceeded(_))
+        ));
         drop(held);
         assert_eq!(commands.waiting.load(Ordering::Relaxed), 0);
         drop(queue);

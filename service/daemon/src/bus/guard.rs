@@ -50,14 +50,23 @@ impl GuardObject {
             })
             .collect::<Result<_, _>>()?;
         self.commands
-            .ask(|answer| Command::Place { caller, targets, class, placement, reason, answer })
+            .ask(|answer| Command::Place {
+                caller,
+                targets,
+                class,
+                placement,
+                reason,
+                answer,
+            })
             .await
     }
 }
 
 fn check_count(count: usize, most: usize, what: &str) -> Result<(), GuardError> {
     match count {
-        0 => Err(GuardError::NoSuchProcess(format!("no process was named: give 1 to {most} {what}"))),
+        0 => Err(GuardError::NoSuchProcess(format!(
+            "no process was named: give 1 to {most} {what}"
+        ))),
         _ if count > most => Err(GuardError::LimitExceeded(format!(
             "{count} {what} in one call; at most {most} are taken"
         ))),
@@ -76,7 +85,8 @@ impl Guard1Backend for GuardObject {
         check_count(pids.len(), MAX_PIDS, "PIDs")?;
         let options = Options::try_from(options)?;
         let targets = pids.into_iter().map(Target::Pid).collect();
-        self.place(caller, targets, class, Placement::Placed, options.reason).await
+        self.place(caller, targets, class, Placement::Placed, options.reason)
+            .await
     }
 
     async fn attach_fds(
@@ -89,7 +99,8 @@ impl Guard1Backend for GuardObject {
         check_count(pidfds.len(), MAX_FDS, "pidfds")?;
         let options = Options::try_from(options)?;
         let targets = pidfds.into_iter().map(Target::Fd).collect();
-        self.place(caller, targets, class, Placement::Placed, options.reason).await
+        self.place(caller, targets, class, Placement::Placed, options.reason)
+            .await
     }
 
     async fn route(
@@ -99,15 +110,24 @@ impl Guard1Backend for GuardObject {
         class: String,
     ) -> Result<OwnedObjectPath, GuardError> {
         let targets = vec![Target::Pid(pid)];
-        self.place(caller, targets, class, Placement::Routed, String::new()).await
+        self.place(caller, targets, class, Placement::Routed, String::new())
+            .await
     }
 
-    async fn release(&self, caller: Option<OwnedUniqueName>, pid: u32) -> Result<String, GuardError> {
+    async fn release(
+        &self,
+        caller: Option<OwnedUniqueName>,
+        pid: u32,
+    ) -> Result<String, GuardError> {
         let pid = match pid {
-            0 => caller::pid(&self.connection, caller).await?.unwrap_or_default(),
+            0 => caller::pid(&self.connection, caller)
+                .await?
+                .unwrap_or_default(),
             pid => pid,
         };
-        self.commands.ask(|answer| Command::ReleaseProcess { pid, answer }).await
+        self.commands
+            .ask(|answer| Command::ReleaseProcess { pid, answer })
+            .await
     }
 
     async fn reload(&self) -> Result<(), GuardError> {
@@ -115,7 +135,12 @@ impl Guard1Backend for GuardObject {
     }
 
     fn workloads(&self) -> Vec<WorkloadRow> {
-        self.board.read().workloads.values().map(|view| view.row.clone()).collect()
+        self.board
+            .read()
+            .workloads
+            .values()
+            .map(|view| view.row.clone())
+            .collect()
     }
 
     fn settings(&self) -> Vec<SettingRow> {

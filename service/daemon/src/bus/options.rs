@@ -59,14 +59,26 @@ mod tests {
 
     #[test]
     fn a_reason_is_made_printable() {
-        assert_eq!(parse("reason", "a\nb".into()).map(|o| o.reason), Ok("a b".into()));
+        assert_eq!(
+            parse("reason", "a\nb".into()).map(|o| o.reason),
+            Ok("a b".into())
+        );
     }
 
     #[test]
     fn a_wrong_option_is_an_error_and_not_ignored() {
-        assert!(matches!(parse("lease", true.into()), Err(GuardError::InvalidSettings(_))));
-        assert!(matches!(parse("reason", 3u32.into()), Err(GuardError::InvalidSettings(_))));
+        assert!(matches!(
+            parse("lease", true.into()),
+            Err(GuardError::InvalidSettings(_))
+        ));
+        assert!(matches!(
+            parse("reason", 3u32.into()),
+            Err(GuardError::InvalidSettings(_))
+        ));
         let long = "x".repeat(MAX_REASON + 1);
-        assert!(matches!(parse("reason", long.into()), Err(GuardError::LimitExceeded(_))));
+        assert!(matches!(
+            parse("reason", long.into()),
+            Err(GuardError::LimitExceeded(_))
+        ));
     }
 }

@@ -19,14 +19,21 @@ pub struct WorkloadObject {
 
 impl WorkloadObject {
     fn view(&self) -> WorkloadView {
-        self.board.read().workloads.get(&self.unit).unwrap_or(&self.first).clone()
+        self.board
+            .read()
+            .workloads
+            .get(&self.unit)
+            .unwrap_or(&self.first)
+            .clone()
     }
 }
 
 impl Workload1Backend for WorkloadObject {
     async fn release(&self) -> Result<String, GuardError> {
         let unit = self.unit.clone();
-        self.commands.ask(|answer| Command::ReleaseUnit { unit, answer }).await
+        self.commands
+            .ask(|answer| Command::ReleaseUnit { unit, answer })
+            .await
     }
 
     fn pids(&self) -> Vec<u32> {

@@ -22,7 +22,9 @@ impl Health {
     /// Nothing looked at yet; `settings` is what was wrong with the files, if anything.
     pub fn new(settings: Option<String>) -> Health {
         Health {
-            settings: settings.map(|error| Problem::Settings(format!("the built-in settings are in force: {error}"))),
+            settings: settings.map(|error| {
+                Problem::Settings(format!("the built-in settings are in force: {error}"))
+            }),
             inspection: Inspection::default(),
             checked: None,
             told: BTreeSet::new(),
@@ -51,7 +53,10 @@ impl Health {
 
     /// Everything that is wrong now, with what only the daemon itself knows.
     pub fn problems<'a>(&'a self, store: Option<&'a Problem>) -> impl Iterator<Item = &'a Problem> {
-        self.settings.iter().chain(&self.inspection.problems).chain(store)
+        self.settings
+            .iter()
+            .chain(&self.inspection.problems)
+            .chain(store)
     }
 }
 
@@ -67,7 +72,11 @@ impl Guard {
         )
         .await;
         self.health.checked = Some(Instant::now());
-        let now: BTreeSet<Problem> = self.health.problems(self.store.problem()).cloned().collect();
+        let now: BTreeSet<Problem> = self
+            .health
+            .problems(self.store.problem())
+            .cloned()
+            .collect();
         for problem in now.difference(&self.health.told) {
             log::warn!("degraded: {problem}");
         }
@@ -79,7 +88,10 @@ impl Guard {
 
     /// Looks again when the last look is old, or when a watched control group has vanished.
     pub(super) async fn refresh_health(&mut self) {
-        let age = self.health.checked.map_or(HEALTH_INTERVAL, |checked| checked.elapsed());
+        let age = self
+            .health
+            .checked
+            .map_or(HEALTH_INTERVAL, |checked| checked.elapsed());
         let vanished = || {
             let settings = &self.config.settings;
             settings.watch.parent_units.iter().any(|unit| {

@@ -156,7 +156,7 @@ impl Guard {
         mut commands: UnboundedReceiver<Command>,
         signals: Signals,
     ) -> anyhow::Result<()> {
-        let mut manager = ManagerEvents::new(&self.connection).await?;
+        let mut manager = self.mover.events();
         let watchdog = Notifier::watchdog_interval();
         let mut next_sample = Instant::now();
         let mut next_ping = watchdog.map(|_| Instant::now());
@@ -193,7 +193,8 @@ impl Guard {
                 }
                 Wake::Command(Command::Reload { answer }) => {
                     let outcome = self.reload();
-                    next_sample = next_sample.min(Instant::now() + self.config.settings.sampling.interval);
+                    next_sample =
+                        next_sample.min(Instant::now() + self.config.settings.sampling.interval);
                     self.check_health().await;
                     self.publish().await;
                     let _ = answer.send(outcome);
@@ -203,7 +204,9 @@ impl Guard {
                 Wake::Manager(event) => self.manager(event).await,
                 Wake::Stop => break,
                 Wake::Disconnected => {
-                    anyhow::bail!("the user bus closed the connection; the next start takes over what is routed")
+                    anyhow::bail!(
+                        "the user bus closed the connection; the next start takes over what is routed"
+                    )
                 }
             }
         }
@@ -222,7 +225,7 @@ impl Guard {
 
     /// Brings disk, bus and service manager up to what is true now.
     async fn settle(&mut self) {
-        self.jobs.start_next(&self.mover, &self.routes, &self.config.settings);
+        self.start_next();
         self.store.save(self.routes.values());
         self.publish().await;
     }
@@ -231,11 +234,18 @@ impl Guard {
     async fn sample(&mut self) {
         self.refresh_health().await;
         let parents = self.health.parent_cgroups(&self.config.settings);
-        let scopes: Vec<(String, String)> =
-            self.routes.values().map(|Record { route, .. }| (route.unit.clone(), route.cgroup.clone())).collect();
+        let scopes: Vec<(String, String)> = self
+            .routes
+            .values()
+            .map(|Record { route, .. }| (route.unit.clone(), route.cgroup.clone()))
+            .collect();
         let look = self.sampler.sample(&parents, &scopes);
-        let alive: std::collections::HashSet<&str> =
-            look.sample.workloads.iter().map(|usage| usage.unit.as_str()).collect();
+        let alive: std::collections::HashSet<&str> = look
+            .sample
+            .workloads
+            .iter()
+            .map(|usage| usage.unit.as_str())
+            .collect();
         let gone: Vec<String> = scopes
             .iter()
             .filter(|(unit, _)| !alive.contains(unit.as_str()))
@@ -278,7 +288,9 @@ impl Guard {
         }
         if let Some(record) = self.routes.remove(unit) {
             crate::journal::ended(&record.route);
-            self.decide(Event::Gone { unit: unit.to_owned() });
+            self.decide(Event::Gone {
+                unit: unit.to_owned(),
+            });
         }
     }
 
@@ -289,7 +301,8 @@ impl Guard {
                 for warning in &config.warnings {
                     log::warn!("{warning}");
                 }
-                self.engine.configure(config.settings.clone(), config.rules.clone());
+                self.engine
+                    .configure(config.settings.clone(), config.rules.clone());
                 self.config = config;
                 self.health.settings_are_good();
                 log::info!("settings read again");

@@ -1,14 +1,12 @@
 //! Carrying out what the engine asks for: one move at a time, outside the loop's way.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::Arc;
 
 use guard_policy::action::{Action, Failure, Move, RecoverCause};
 use guard_policy::event::{Event, Ticket, Workload};
-use guard_policy::settings::Settings;
-use guard_system::mover::{Arrival, Mover, Route};
+use guard_system::mover::{Arrival, Route};
 use workload_guard_dbus::{Guard1, names};
 use zbus::object_server::SignalEmitter;
 
@@ -20,7 +18,11 @@ use crate::record::Record;
 /// A change that waits for its turn.
 enum Job {
     Move(Move),
-    Recover { unit: String, cause: RecoverCause, ticket: Option<Ticket> },
+    Recover {
+        unit: String,
+        cause: RecoverCause,
+        ticket: Option<Ticket>,
+    },
 }
 
 /// A change that has ended.
@@ -61,51 +63,20 @@ struct Running {
 impl Jobs {
     /// Whether a recovery of this scope runs or waits.
     pub fn concerns(&self, unit: &str) -> bool {
-        self.running.as_ref().is_some_and(|running| running.unit.as_deref() == Some(unit))
-            || self.queue.iter().any(|job| matches!(job, Job::Recover { unit: other, .. } if other == unit))
-    }
-
-    /// Starts the next change when none runs.
-    pub fn start_next(&mut self, mover: &Arc<Mover>, routes: &BTreeMap<String, Record>, settings: &Settings) {
-        if self.running.is_some() {
-            return;
-        }
-        let Some(job) = self.queue.pop_front() else { return };
-        let mover = mover.clone();
-        self.running = Some(match job {
-            Job::Move(order) => {
-                let class = settings.class(&order.class).cloned();
-                Running {
-                    unit: None,
-                    future: Box::pin(async move {
-                        let outcome = match class {
-                            Some(class) => mover.route(&order, &class).await,
-                            // The settings changed while the move waited.
-                            None => Err(Failure::UnknownClass(format!("there is no class {} any more", order.class))),
-                        };
-                        Finished::Moved { order, outcome }
-                    }),
-                }
-            }
-            Job::Recover { unit, cause, ticket } => {
-                let route = routes.get(&unit).map(|record| record.route.clone());
-                Running {
-                    unit: Some(unit.clone()),
-                    future: Box::pin(async move {
-                        let outcome = match route {
-                            Some(route) => mover.recover(&route).await,
-                            None => Err(Failure::NoSuchWorkload(format!("{unit} has ended"))),
-                        };
-                        Finished::Recovered { unit, cause, ticket, outcome }
-                    }),
-                }
-            }
-        });
+        self.running
+            .as_ref()
+            .is_some_and(|running| running.unit.as_deref() == Some(unit))
+            || self
+                .queue
+                .iter()
+                .any(|job| matches!(job, Job::Recover { unit: other, .. } if other == unit))
     }
 
     /// Waits for the running change; for ever when there is none.
     pub async fn next(&mut self) -> Wake {
-        let Some(running) = &mut self.running else { return std::future::pending().await };
+        let Some(running) = &mut self.running else {
+            return std::future::pending().await;
+        };
         let finished = running.future.as_mut().await;
         self.running = None;
         Wake::Finished(Box::new(finished))
@@ -113,12 +84,80 @@ impl Jobs {
 }
 
 impl Guard {
+    /// Starts the next change when none runs.
+    pub(super) fn start_next(&mut self) {
+        if self.jobs.running.is_some() {
+            return;
+        }
+        let Some(job) = self.jobs.queue.pop_front() else {
+            return;
+        };
+        let mover = self.mover.clone();
+        self.jobs.running = Some(match job {
+            Job::Move(order) => {
+                let class = self.config.settings.class(&order.class).cloned();
+                // Out of another workload of ours: home stays where that one came from.
+                let earlier = self
+                    .workload_of(order.root().pid)
+                    .and_then(|unit| self.routes.get(&unit))
+                    .map(|record| record.route.clone());
+                Running {
+                    unit: None,
+                    future: Box::pin(async move {
+                        let outcome = match (class, earlier) {
+                            (Some(class), Some(earlier)) => {
+                                mover.reroute(&order, &class, &earlier).await
+                            }
+                            (Some(class), None) => mover.route(&order, &class).await,
+                            // The settings changed while the move waited.
+                            (None, _) => Err(Failure::UnknownClass(format!(
+                                "there is no class {} any more",
+                                order.class
+                            ))),
+                        };
+                        Finished::Moved { order, outcome }
+                    }),
+                }
+            }
+            Job::Recover {
+                unit,
+                cause,
+                ticket,
+            } => {
+                let route = self.routes.get(&unit).map(|record| record.route.clone());
+                Running {
+                    unit: Some(unit.clone()),
+                    future: Box::pin(async move {
+                        let outcome = match route {
+                            Some(route) => mover.recover(&route).await,
+                            None => Err(Failure::NoSuchWorkload(format!("{unit} has ended"))),
+                        };
+                        Finished::Recovered {
+                            unit,
+                            cause,
+                            ticket,
+                            outcome,
+                        }
+                    }),
+                }
+            }
+        });
+    }
+
     /// Queues what the engine asks for.
     pub(super) fn act(&mut self, action: Action) {
         match action {
             Action::Move(order) => self.jobs.queue.push_back(Job::Move(order)),
-            Action::Recover { unit, cause, ticket } => {
-                self.jobs.queue.push_back(Job::Recover { unit, cause, ticket });
+            Action::Recover {
+                unit,
+                cause,
+                ticket,
+            } => {
+                self.jobs.queue.push_back(Job::Recover {
+                    unit,
+                    cause,
+                    ticket,
+                });
             }
             Action::Refuse { ticket, failure } => {
                 if let Some(waiting) = self.waiting.remove(&ticket) {
@@ -131,17 +170,36 @@ impl Guard {
     /// Takes note of a change that has ended, and tells everybody who wants to know.
     pub(super) async fn finished(&mut self, finished: Finished) {
         match finished {
-            Finished::Moved { order, outcome: Ok(route) } => self.moved(order, route).await,
-            Finished::Moved { order, outcome: Err(failure) } => self.move_failed(order, failure).await,
-            Finished::Recovered { unit, cause, ticket, outcome: Ok(arrival) } => {
+            Finished::Moved {
+                order,
+                outcome: Ok(route),
+            } => self.moved(order, route).await,
+            Finished::Moved {
+                order,
+                outcome: Err(failure),
+            } => self.move_failed(order, failure).await,
+            Finished::Recovered {
+                unit,
+                cause,
+                ticket,
+                outcome: Ok(arrival),
+            } => {
                 self.recovered(unit, cause, ticket, arrival).await;
             }
-            Finished::Recovered { unit, ticket, outcome: Err(failure), .. } => {
+            Finished::Recovered {
+                unit,
+                ticket,
+                outcome: Err(failure),
+                ..
+            } => {
                 if let Some(record) = self.routes.get(&unit) {
                     journal::recovery_failed(&record.route, &failure);
                 }
                 self.refuse(ticket, failure.clone());
-                self.decide(Event::Recovered { unit: unit.clone(), outcome: Err(failure) });
+                self.decide(Event::Recovered {
+                    unit: unit.clone(),
+                    outcome: Err(failure),
+                });
                 // What ended while it was to be brought back is gone after all.
                 if !self.still_there(&unit) {
                     self.gone(&unit).await;
@@ -150,11 +208,7 @@ impl Guard {
         }
     }
 
-    async fn moved(&mut self, order: Move, mut route: Route) {
-        // Moved out of another workload of ours: home is where that one came from.
-        if let Some(earlier) = self.routes.get(&route.source.unit) {
-            route.source = earlier.route.source.clone();
-        }
+    async fn moved(&mut self, order: Move, route: Route) {
         let reason = journal::reason_of(&order.why, order.placement);
         journal::routed(&route, &order.why, reason);
         self.totals.routed += 1;
@@ -167,11 +221,16 @@ impl Guard {
         let root = order.root();
         let unit = route.unit.clone();
         self.routes.insert(unit.clone(), Record { reason, route });
-        self.decide(Event::Moved { root, outcome: Ok(workload) });
+        self.decide(Event::Moved {
+            root,
+            outcome: Ok(workload),
+        });
         // The object is there before anybody is told its path.
         self.publish().await;
         let path = names::workload_path(&unit);
-        if let (Some(emitter), Some(Record { route, .. })) = (self.emitter(), self.routes.get(&unit)) {
+        if let (Some(emitter), Some(Record { route, .. })) =
+            (self.emitter(), self.routes.get(&unit))
+        {
             let sent = Guard1::<GuardObject>::routed(
                 &emitter,
                 path.clone(),
@@ -185,7 +244,9 @@ impl Guard {
             .await;
             report(sent);
         }
-        if let Some(Waiting::Placed(answer)) = order.ticket.and_then(|ticket| self.waiting.remove(&ticket)) {
+        if let Some(Waiting::Placed(answer)) =
+            order.ticket.and_then(|ticket| self.waiting.remove(&ticket))
+        {
             let _ = answer.send(Ok(path));
         }
     }
@@ -196,15 +257,30 @@ impl Guard {
         self.totals.failed += 1;
         if let Some(emitter) = self.emitter() {
             let text = failure.to_string();
-            let sent =
-                Guard1::<GuardObject>::move_failed(&emitter, order.root().pid, &order.class, &error, &text).await;
+            let sent = Guard1::<GuardObject>::move_failed(
+                &emitter,
+                order.root().pid,
+                &order.class,
+                &error,
+                &text,
+            )
+            .await;
             report(sent);
         }
         self.refuse(order.ticket, failure.clone());
-        self.decide(Event::Moved { root: order.root(), outcome: Err(failure) });
+        self.decide(Event::Moved {
+            root: order.root(),
+            outcome: Err(failure),
+        });
     }
 
-    async fn recovered(&mut self, unit: String, cause: RecoverCause, ticket: Option<Ticket>, arrival: Arrival) {
+    async fn recovered(
+        &mut self,
+        unit: String,
+        cause: RecoverCause,
+        ticket: Option<Ticket>,
+        arrival: Arrival,
+    ) {
         self.totals.recovered += 1;
         if let Some(Record { route, .. }) = self.routes.remove(&unit) {
             journal::recovered(&route, &cause, &arrival);
@@ -222,8 +298,13 @@ impl Guard {
                 report(sent);
             }
         }
-        self.decide(Event::Recovered { unit, outcome: Ok(()) });
-        if let Some(Waiting::Released(answer)) = ticket.and_then(|ticket| self.waiting.remove(&ticket)) {
+        self.decide(Event::Recovered {
+            unit,
+            outcome: Ok(()),
+        });
+        if let Some(Waiting::Released(answer)) =
+            ticket.and_then(|ticket| self.waiting.remove(&ticket))
+        {
             let _ = answer.send(Ok(arrival.cgroup));
         }
     }

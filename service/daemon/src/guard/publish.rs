@@ -25,7 +25,11 @@ impl Guard {
     }
 
     fn published(&self) -> Published {
-        let reasons: Vec<String> = self.health.problems(self.store.problem()).map(ToString::to_string).collect();
+        let reasons: Vec<String> = self
+            .health
+            .problems(self.store.problem())
+            .map(ToString::to_string)
+            .collect();
         let inspection = self.health.inspection();
         let cpu: HashMap<&str, f64> = self
             .engine
@@ -35,7 +39,11 @@ impl Guard {
         let mut capabilities = inspection.capabilities.clone();
         capabilities.extend(self.mover.capabilities());
         Published {
-            state: if reasons.is_empty() { State::Normal } else { State::Degraded },
+            state: if reasons.is_empty() {
+                State::Normal
+            } else {
+                State::Degraded
+            },
             reasons,
             capabilities,
             watched: self.watched_rows(),
@@ -55,7 +63,10 @@ impl Guard {
                 .values()
                 .map(|record| {
                     let unit = &record.route.unit;
-                    (unit.clone(), self.view(record, cpu.get(unit.as_str()).copied().unwrap_or(0.0)))
+                    (
+                        unit.clone(),
+                        self.view(record, cpu.get(unit.as_str()).copied().unwrap_or(0.0)),
+                    )
                 })
                 .collect(),
             totals: self.totals,
@@ -94,23 +105,39 @@ impl Guard {
                 since: route.since,
             },
             reason_text: route.why.clone(),
-            pids: self.scope_pids.get(&route.unit).cloned().unwrap_or_else(|| vec![route.root.pid]),
+            pids: self
+                .scope_pids
+                .get(&route.unit)
+                .cloned()
+                .unwrap_or_else(|| vec![route.root.pid]),
         }
     }
 
     async fn signal_differences(&self, before: &Published, next: &Published) -> zbus::Result<()> {
         let server = self.connection.object_server();
-        for unit in before.workloads.keys().filter(|unit| !next.workloads.contains_key(*unit)) {
-            server.remove::<Workload1<WorkloadObject>, _>(names::workload_path(unit)).await?;
+        for unit in before
+            .workloads
+            .keys()
+            .filter(|unit| !next.workloads.contains_key(*unit))
+        {
+            server
+                .remove::<Workload1<WorkloadObject>, _>(names::workload_path(unit))
+                .await?;
         }
-        for (unit, view) in next.workloads.iter().filter(|(unit, _)| !before.workloads.contains_key(*unit)) {
+        for (unit, view) in next
+            .workloads
+            .iter()
+            .filter(|(unit, _)| !before.workloads.contains_key(*unit))
+        {
             let object = WorkloadObject {
                 first: view.clone(),
                 unit: unit.clone(),
                 board: self.board.clone(),
                 commands: self.commands.clone(),
             };
-            server.at(names::workload_path(unit), Workload1(Arc::new(object))).await?;
+            server
+                .at(names::workload_path(unit), Workload1(Arc::new(object)))
+                .await?;
         }
         let changed = (
             before.state != next.state,
@@ -122,7 +149,12 @@ impl Guard {
             return Ok(());
         }
         // Absent only while the guard starts: then nobody has read anything yet.
-        let Ok(guard) = server.interface::<_, Guard1<GuardObject>>(names::GUARD_PATH).await else { return Ok(()) };
+        let Ok(guard) = server
+            .interface::<_, Guard1<GuardObject>>(names::GUARD_PATH)
+            .await
+        else {
+            return Ok(());
+        };
         let emitter = guard.signal_emitter();
         let interface = guard.get().await;
         if changed.0 {
@@ -150,7 +182,11 @@ fn status_line(published: &Published) -> String {
     let workloads = if by_class.is_empty() {
         "no workloads".to_owned()
     } else {
-        by_class.iter().map(|(class, count)| format!("{count} {class}")).collect::<Vec<_>>().join(", ")
+        by_class
+            .iter()
+            .map(|(class, count)| format!("{count} {class}"))
+            .collect::<Vec<_>>()
+            .join(", ")
     };
     match published.reasons.first() {
         None => workloads,

@@ -16,7 +16,9 @@ impl Guard {
         let scopes = match self.mover.live_scopes().await {
             Ok(scopes) => scopes,
             Err(failure) => {
-                log::warn!("the scopes of earlier work cannot be listed: {failure}; what is known is kept");
+                log::warn!(
+                    "the scopes of earlier work cannot be listed: {failure}; what is known is kept"
+                );
                 return;
             }
         };
@@ -30,11 +32,17 @@ impl Guard {
                 placement: route.placement,
             })
             .collect();
-        let live: Vec<Live> = scopes.iter().filter(|scope| !self.jobs.concerns(&scope.unit)).map(live).collect();
+        let live: Vec<Live> = scopes
+            .iter()
+            .filter(|scope| !self.jobs.concerns(&scope.unit))
+            .map(live)
+            .collect();
         for decision in reconcile(&saved, &live) {
             match decision {
                 Decision::Keep { unit, root } => {
-                    let Some(Record { route, .. }) = self.routes.get_mut(&unit) else { continue };
+                    let Some(Record { route, .. }) = self.routes.get_mut(&unit) else {
+                        continue;
+                    };
                     route.root = root;
                     let workload = Workload {
                         unit,
@@ -44,17 +52,31 @@ impl Guard {
                     };
                     self.decide(Event::Adopted(workload));
                 }
-                Decision::AdoptUnknown { unit, class, placement, root } => {
-                    let Some(scope) = scopes.iter().find(|scope| scope.unit == unit) else { continue };
+                Decision::AdoptUnknown {
+                    unit,
+                    class,
+                    placement,
+                    root,
+                } => {
+                    let Some(scope) = scopes.iter().find(|scope| scope.unit == unit) else {
+                        continue;
+                    };
                     match self.mover.rebuild(scope, root).await {
                         Ok(route) => {
-                            log::info!("found {unit} with process {root}, which no saved route names: taken over");
+                            log::info!(
+                                "found {unit} with process {root}, which no saved route names: taken over"
+                            );
                             let reason = match placement {
                                 Placement::Placed => Reason::Placed,
                                 Placement::Routed => Reason::Unknown,
                             };
                             self.routes.insert(unit.clone(), Record { reason, route });
-                            self.decide(Event::Adopted(Workload { unit, class, root, placement }));
+                            self.decide(Event::Adopted(Workload {
+                                unit,
+                                class,
+                                root,
+                                placement,
+                            }));
                         }
                         Err(failure) => log::warn!("{unit} cannot be taken over: {failure}"),
                     }
@@ -72,9 +94,13 @@ impl Guard {
     }
 
     fn forget(&mut self, unit: &str) {
-        if !self.jobs.concerns(unit) && let Some(record) = self.routes.remove(unit) {
+        if !self.jobs.concerns(unit)
+            && let Some(record) = self.routes.remove(unit)
+        {
             crate::journal::ended(&record.route);
-            self.decide(Event::Gone { unit: unit.to_owned() });
+            self.decide(Event::Gone {
+                unit: unit.to_owned(),
+            });
         }
     }
 }
@@ -90,7 +116,10 @@ fn live(scope: &LiveScope) -> Live {
         unit: scope.unit.clone(),
         class: placement.map(|_| scope.name.class.clone()),
         placement,
-        named_root: Some(guard_policy::id::ProcId { pid: scope.name.pid, start: scope.name.start }),
+        named_root: Some(guard_policy::id::ProcId {
+            pid: scope.name.pid,
+            start: scope.name.start,
+        }),
         processes: scope.processes.clone(),
     }
 }

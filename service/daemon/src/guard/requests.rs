@@ -50,13 +50,15 @@ impl Guard {
     }
 
     /// The workload whose scope a process is in.
-    fn workload_of(&self, pid: u32) -> Option<String> {
+    pub(super) fn workload_of(&self, pid: u32) -> Option<String> {
         let cgroup = self.proc.cgroup(pid)?;
         self.routes
             .values()
             .map(|record| &record.route)
             .find(|route| {
-                cgroup.strip_prefix(route.cgroup.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+                cgroup
+                    .strip_prefix(route.cgroup.as_str())
+                    .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
             })
             .map(|route| route.unit.clone())
     }
@@ -90,11 +92,15 @@ fn pid_of(fd: &zvariant::OwnedFd) -> Result<u32, Failure> {
         .lines()
         .find_map(|line| line.strip_prefix("Pid:"))
         .and_then(|pid| pid.trim().parse().ok())
-        .ok_or_else(|| Failure::NoSuchProcess("a descriptor is not a pidfd (see pidfd_open(2))".into()))?;
+        .ok_or_else(|| {
+            Failure::NoSuchProcess("a descriptor is not a pidfd (see pidfd_open(2))".into())
+        })?;
     match u32::try_from(pid) {
         Ok(pid) if pid > 0 => Ok(pid),
         // -1: it has ended; 0: it is in a PID namespace that we do not see.
-        _ => Err(Failure::NoSuchProcess("the process of the pidfd has ended".into())),
+        _ => Err(Failure::NoSuchProcess(
+            "the process of the pidfd has ended".into(),
+        )),
     }
 }
 
