@@ -35,8 +35,8 @@ mount -t ext4 -o ro /dev/vdb "$2"
 
 /// What a failure report needs from the guest.
 const REPORT: &str = r#"
-journalctl --boot --no-pager --output=short-monotonic
-command -v coredumpctl >/dev/null && coredumpctl list --no-pager || true
+journalctl --boot --no-pager --quiet --output=short-monotonic
+if command -v coredumpctl >/dev/null; then coredumpctl --no-pager --no-legend --quiet list; fi
 "#;
 
 /// Restores machines with one payload.

@@ -17,6 +17,8 @@ mod protocol;
 mod qemu;
 mod qmp;
 mod snapshot;
+#[cfg(test)]
+mod tests;
 
 pub use command::Hardware;
 pub use guest::Machines;

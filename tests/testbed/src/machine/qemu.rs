@@ -17,8 +17,8 @@ use super::qmp::Qmp;
 /// Name of the emulator.
 pub const PROGRAM: &str = "qemu-system-x86_64";
 
-/// How much of the console an error shows.
-const TAIL_LINES: usize = 30;
+/// How much of the console an error shows: a whole kernel panic.
+const TAIL_LINES: usize = 60;
 
 /// A QEMU process.
 #[derive(Debug)]
@@ -187,7 +187,7 @@ mod tests {
         }
         let tail = tail(&log);
         assert!(
-            tail.starts_with("line 70\n") && tail.ends_with("line 99"),
+            tail.starts_with("line 40\n") && tail.ends_with("line 99"),
             "{tail}"
         );
     }
