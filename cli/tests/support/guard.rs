@@ -1,0 +1,177 @@
+//! A guard that keeps what it was asked.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+
+use workload_guard_dbus::names::{GUARD_NAME, GUARD_PATH, workload_path};
+use workload_guard_dbus::types::{ClassRow, SettingRow, WatchedRow, WorkloadRow};
+use workload_guard_dbus::{Guard1, Guard1Backend, GuardError};
+use zbus::Connection;
+use zbus::names::OwnedUniqueName;
+use zvariant::{OwnedFd, OwnedObjectPath, OwnedValue};
+
+use super::Bus;
+
+/// What every request is answered with.
+pub type Refusal = Option<GuardError>;
+
+struct Backend {
+    calls: Mutex<Vec<String>>,
+    refusal: Refusal,
+}
+
+impl Backend {
+    fn note(&self, call: String) -> Result<OwnedObjectPath, GuardError> {
+        self.calls.lock().unwrap().push(call);
+        match &self.refusal {
+            Some(error) => Err(error.clone()),
+            None => Ok(workload_path("lwg-heavy-placed-1-2.scope")),
+        }
+    }
+}
+
+fn reason(options: &HashMap<String, OwnedValue>) -> String {
+    options
+        .get("reason")
+        .map_or("-".into(), |value| String::try_from(value.clone()).unwrap())
+}
+
+impl Guard1Backend for Backend {
+    async fn attach(
+        &self,
+        caller: Option<OwnedUniqueName>,
+        pids: Vec<u32>,
+        class: String,
+        options: HashMap<String, OwnedValue>,
+    ) -> Result<OwnedObjectPath, GuardError> {
+        assert!(caller.is_some(), "a bus names its callers");
+        self.note(format!("attach {pids:?} {class} {}", reason(&options)))
+    }
+
+    async fn attach_fds(
+        &self,
+        _: Option<OwnedUniqueName>,
+        pidfds: Vec<OwnedFd>,
+        class: String,
+        options: HashMap<String, OwnedValue>,
+    ) -> Result<OwnedObjectPath, GuardError> {
+        self.note(format!(
+            "attach-fds {} {class} {}",
+            pidfds.len(),
+            reason(&options)
+        ))
+    }
+
+    async fn route(
+        &self,
+        _: Option<OwnedUniqueName>,
+        pid: u32,
+        class: String,
+    ) -> Result<OwnedObjectPath, GuardError> {
+        self.note(format!("route {pid} {class}"))
+    }
+
+    async fn release(&self, _: Option<OwnedUniqueName>, pid: u32) -> Result<String, GuardError> {
+        self.note(format!("release {pid}"))
+            .map(|_| "/user.slice/a.scope".into())
+    }
+
+    async fn reload(&self) -> Result<(), GuardError> {
+        self.note("reload".into()).map(drop)
+    }
+
+    fn workloads(&self) -> Vec<WorkloadRow> {
+        vec![WorkloadRow {
+            path: workload_path("lwg-heavy-routed-42-99.scope"),
+            pid: 42,
+            class: "heavy".into(),
+            reason: "sustained-cpu".into(),
+            cpu: 99.5,
+            source: "/user.slice/user-1000.slice/user@1000.service/app.slice/t.scope".into(),
+            control_group: "/user.slice/user-1000.slice/user@1000.service/heavy.slice/x.scope"
+                .into(),
+            command: "xz -T1".into(),
+            since: 1_000_000,
+        }]
+    }
+
+    fn settings(&self) -> Vec<SettingRow> {
+        vec![SettingRow {
+            key: "routing.cpu_threshold".into(),
+            value: "70.0".into(),
+            origin: "default".into(),
+        }]
+    }
+
+    fn state(&self) -> String {
+        "degraded".into()
+    }
+
+    fn state_reasons(&self) -> Vec<String> {
+        vec!["no cpu controller".into()]
+    }
+
+    fn capabilities(&self) -> Vec<String> {
+        vec!["pidfds".into()]
+    }
+
+    fn watched(&self) -> Vec<WatchedRow> {
+        vec![WatchedRow {
+            unit: "protected-workload.slice".into(),
+            processes: 0,
+        }]
+    }
+
+    fn classes(&self) -> Vec<ClassRow> {
+        vec![ClassRow {
+            name: "heavy".into(),
+            slice: "heavy-workload.slice".into(),
+            quota: 400,
+            weight: 100,
+        }]
+    }
+
+    fn routed_total(&self) -> u64 {
+        7
+    }
+
+    fn recovered_total(&self) -> u64 {
+        6
+    }
+
+    fn failed_total(&self) -> u64 {
+        0
+    }
+}
+
+/// A guard on the bus, until dropped.
+pub struct FakeGuard {
+    backend: Arc<Backend>,
+    _connection: Connection,
+}
+
+impl FakeGuard {
+    /// One that answers every request with `refusal`, or does it.
+    pub fn on(bus: &Bus, refusal: Refusal) -> FakeGuard {
+        let backend = Arc::new(Backend {
+            calls: Mutex::default(),
+            refusal,
+        });
+        let connection = async_io::block_on(async {
+            bus.builder()
+                .serve_at(GUARD_PATH, Guard1(backend.clone()))?
+                .name(GUARD_NAME)?
+                .build()
+                .await
+        });
+        FakeGuard {
+            backend,
+            _connection: connection.unwrap(),
+        }
+    }
+
+    /// What it was asked to do.
+    pub fn calls(&self) -> Vec<String> {
+        self.backend.calls.lock().unwrap().clone()
+    }
+}
