@@ -117,3 +117,100 @@ fn decide(live: &Live, saved: Option<&Saved>) -> Option<Decision> {
         (None, _, _) => None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn id(pid: u32, start: u64) -> ProcId {
+        ProcId { pid, start }
+    }
+
+    fn saved(unit: &str, root: ProcId) -> Saved {
+        Saved {
+            unit: unit.to_owned(),
+            class: "heavy".to_owned(),
+            root,
+            placement: Placement::Routed,
+        }
+    }
+
+    fn live(unit: &str, named_root: ProcId, processes: &[ProcId]) -> Live {
+        Live {
+            unit: unit.to_owned(),
+            class: Some("heavy".to_owned()),
+            placement: Some(Placement::Placed),
+            named_root: Some(named_root),
+            processes: processes.to_vec(),
+        }
+    }
+
+    #[test]
+    fn each_scope_gets_its_decision() {
+        let kept = saved("kept", id(1, 10));
+        let gone = saved("gone", id(2, 20));
+        let emptied = saved("emptied", id(3, 30));
+        let decisions = reconcile(
+            &[kept, gone, emptied],
+            &[
+                live("emptied", id(3, 30), &[]),
+                live("kept", id(1, 10), &[id(9, 5), id(1, 10)]),
+                live("unknown", id(4, 40), &[id(9, 5), id(4, 40)]),
+                live("empty", id(5, 50), &[]),
+            ],
+        );
+        let expected = [
+            Decision::StopEmpty {
+                unit: "emptied".into(),
+            },
+            Decision::Keep {
+                unit: "kept".into(),
+                root: id(1, 10),
+            },
+            Decision::AdoptUnknown {
+                unit: "unknown".into(),
+                class: "heavy".into(),
+                placement: Placement::Placed,
+                root: id(4, 40),
+            },
+            Decision::StopEmpty {
+                unit: "empty".into(),
+            },
+            Decision::DropSaved {
+                unit: "gone".into(),
+            },
+        ];
+        assert_eq!(decisions, expected);
+    }
+
+    #[test]
+    fn a_reused_pid_is_not_the_root() {
+        let root = id(1, 10);
+        let inside = [id(1, 99), id(7, 50), id(6, 50)];
+        let kept = reconcile(&[saved("s", root)], &[live("s", root, &inside)]);
+        assert_eq!(
+            kept,
+            [Decision::Keep {
+                unit: "s".into(),
+                root: id(6, 50)
+            }]
+        );
+        let adopted = reconcile(&[], &[live("s", root, &inside)]);
+        assert!(
+            matches!(&adopted[..], [Decision::AdoptUnknown { root, .. }] if *root == id(6, 50))
+        );
+    }
+
+    #[test]
+    fn what_came_back_already_is_left_alone_unless_it_is_empty() {
+        let mut returned = live("r", id(1, 10), &[id(1, 10)]);
+        returned.placement = None;
+        assert_eq!(reconcile(&[], &[returned.clone()]), []);
+        returned.processes.clear();
+        assert_eq!(
+            reconcile(&[], &[returned]),
+            [Decision::StopEmpty { unit: "r".into() }]
+        );
+        assert_eq!(reconcile(&[], &[]), []);
+    }
+}

@@ -1,0 +1,456 @@
+//! The machine, and what happens on it by itself.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, LazyLock};
+use std::time::Duration;
+
+use super::super::argv;
+use super::dice::Dice;
+use crate::action::{Action, Move, Placement, RecoverCause};
+use crate::engine::Engine;
+use crate::event::{Event, Process, Request, Sample, Ticket, Usage, Workload};
+use crate::id::{Moment, ProcId};
+use crate::rules::RuleSet;
+use crate::settings::Settings;
+
+const INTERVAL: Duration = Duration::from_secs(2);
+const PROTECTED: &str = "/protected.slice/protected-workload.slice";
+const MAX_PROCESSES: usize = 24;
+const PROGRAMS: &[&str] = &[
+    "sh",
+    "hog",
+    "make",
+    "cargo build",
+    "daemon --keep-out",
+    "make --keep-out",
+    "editor",
+    "pytest",
+];
+
+/// Parsed once: in a debug build that takes longer than a thousand operations.
+fn rules() -> Arc<RuleSet> {
+    static RULES: LazyLock<Arc<RuleSet>> = LazyLock::new(|| Arc::new(RuleSet::shipped()));
+    Arc::clone(&RULES)
+}
+
+#[derive(Clone)]
+pub struct Running {
+    pub id: ProcId,
+    pub ppid: u32,
+    pub argv: Arc<[Box<str>]>,
+    /// The arguments at the last sample, which is what a refusal is about.
+    pub sampled_argv: Arc<[Box<str>]>,
+    pub excluded: bool,
+    pub cpu_usec: u64,
+    pub busy: bool,
+    /// The scope of ours that it is in.
+    pub scope: Option<String>,
+    pub cgroup: Arc<str>,
+}
+
+impl Running {
+    pub fn enter(&mut self, scope: Option<String>) {
+        self.cgroup = cgroup(scope.as_deref());
+        self.scope = scope;
+    }
+}
+
+fn cgroup(scope: Option<&str>) -> Arc<str> {
+    format!("{PROTECTED}/{}", scope.unwrap_or("work.scope")).into()
+}
+
+pub struct Scope {
+    pub workload: Workload,
+    pub usage: u64,
+    /// Samples in a row without load, at the end of the regular ones.
+    pub idle_ticks: u32,
+}
+
+pub struct World {
+    pub dice: Dice,
+    pub engine: Engine,
+    pub now: Duration,
+    pub next_pid: u32,
+    pub next_ticket: u64,
+    pub processes: BTreeMap<u32, Running>,
+    pub scopes: BTreeMap<String, Scope>,
+    pub moves: Vec<Move>,
+    pub recoveries: Vec<String>,
+    /// Roots whose last move failed for good, with the arguments they had.
+    pub refused: BTreeMap<ProcId, Arc<[Box<str>]>>,
+    /// The last attempt by detection.
+    pub attempts: BTreeMap<ProcId, Duration>,
+    pub counts: BTreeMap<&'static str, u32>,
+}
+
+impl World {
+    pub fn new(seed: u64) -> World {
+        let mut settings = Settings::default();
+        settings.routing.exclude_patterns = vec!["--keep-out".to_owned()];
+        World {
+            dice: Dice(seed),
+            engine: Engine::new(Arc::new(settings), rules()),
+            now: Duration::from_secs(1000),
+            next_pid: 2,
+            next_ticket: 0,
+            processes: BTreeMap::new(),
+            scopes: BTreeMap::new(),
+            moves: Vec::new(),
+            recoveries: Vec::new(),
+            refused: BTreeMap::new(),
+            attempts: BTreeMap::new(),
+            counts: BTreeMap::new(),
+        }
+    }
+
+    pub fn count(&mut self, what: &'static str) {
+        *self.counts.entry(what).or_default() += 1;
+    }
+
+    fn any_process(&mut self) -> Option<u32> {
+        let pids: Vec<u32> = self.processes.keys().copied().collect();
+        self.dice.pick(&pids).copied()
+    }
+
+    pub fn operation(&mut self) {
+        match self.dice.below(20) {
+            0..=2 => self.spawn(),
+            3 => self.exec(),
+            4 => self.exit(),
+            5 | 6 => self.toggle(),
+            7 => self.finish_move(),
+            8 => self.finish_recovery(),
+            9 => self.request(),
+            10 => self.release(),
+            11 if self.dice.one_in(20) => self.gap(),
+            12 if self.dice.one_in(20) => self.quick_sample(),
+            13 if self.dice.one_in(50) => self.restart(),
+            _ => self.tick(),
+        }
+        self.verify();
+    }
+
+    fn spawn(&mut self) {
+        if self.processes.len() >= MAX_PROCESSES {
+            return;
+        }
+        let parent = if self.dice.one_in(4) {
+            None
+        } else {
+            self.any_process()
+        };
+        let program = *self.dice.pick(PROGRAMS).expect("programs");
+        // PIDs are used again soon; the start time tells them apart.
+        self.next_pid = 2 + (self.next_pid - 1) % 40;
+        if self.processes.contains_key(&self.next_pid) {
+            return;
+        }
+        let scope = parent.and_then(|parent| self.processes[&parent].scope.clone());
+        let process = Running {
+            id: ProcId {
+                pid: self.next_pid,
+                start: self.now.as_millis() as u64 / 10,
+            },
+            ppid: parent.unwrap_or(1),
+            argv: argv(program),
+            sampled_argv: argv(""),
+            excluded: program.contains("--keep-out"),
+            cpu_usec: 0,
+            busy: self.dice.one_in(3),
+            cgroup: cgroup(scope.as_deref()),
+            scope,
+        };
+        self.processes.insert(self.next_pid, process);
+    }
+
+    fn exec(&mut self) {
+        let program = *self.dice.pick(PROGRAMS).expect("programs");
+        if let Some(process) = self
+            .any_process()
+            .and_then(|pid| self.processes.get_mut(&pid))
+        {
+            process.argv = argv(program);
+            process.excluded = program.contains("--keep-out");
+        }
+    }
+
+    fn exit(&mut self) {
+        let Some(pid) = self.any_process() else {
+            return;
+        };
+        let scope = self
+            .processes
+            .remove(&pid)
+            .and_then(|process| process.scope);
+        self.processes
+            .values_mut()
+            .filter(|process| process.ppid == pid)
+            .for_each(|process| process.ppid = 1);
+        let Some(scope) = scope else { return };
+        if !self
+            .processes
+            .values()
+            .any(|process| process.scope.as_deref() == Some(&scope))
+        {
+            self.scopes.remove(&scope);
+            // The signal can be lost; then samples tell.
+            if !self.dice.one_in(5) {
+                self.step(Event::Gone { unit: scope });
+            }
+        }
+    }
+
+    fn toggle(&mut self) {
+        if let Some(process) = self
+            .any_process()
+            .and_then(|pid| self.processes.get_mut(&pid))
+        {
+            process.busy = !process.busy;
+        }
+    }
+
+    fn burn(&mut self, time: Duration) {
+        let usec = time.as_micros() as u64;
+        for process in self.processes.values_mut().filter(|process| process.busy) {
+            process.cpu_usec += usec;
+            if let Some(scope) = process
+                .scope
+                .as_ref()
+                .and_then(|scope| self.scopes.get_mut(scope))
+            {
+                scope.usage += usec;
+            }
+        }
+    }
+
+    fn tick(&mut self) {
+        self.now += INTERVAL;
+        self.burn(INTERVAL);
+        let on_its_way: Vec<ProcId> = self.moves.iter().map(Move::root).collect();
+        for (unit, scope) in &mut self.scopes {
+            let busy = self
+                .processes
+                .values()
+                .any(|process| process.busy && process.scope.as_ref() == Some(unit));
+            let blocked =
+                self.recoveries.contains(unit) || on_its_way.contains(&scope.workload.root);
+            let idle = !busy && !blocked && scope.workload.placement == Placement::Routed;
+            scope.idle_ticks = if idle { scope.idle_ticks + 1 } else { 0 };
+        }
+        self.sample();
+        // Ten low samples, 20 s since the first, 20 s after a failure, and one sample without a rate.
+        for (unit, scope) in &self.scopes {
+            let asked = self.recoveries.contains(unit);
+            assert!(
+                asked || scope.idle_ticks < 25,
+                "{unit} stays idle and is not brought back"
+            );
+        }
+    }
+
+    fn gap(&mut self) {
+        let gap = Duration::from_secs(60 + self.dice.below(10_000) as u64);
+        self.now += gap;
+        self.burn(gap);
+        self.scopes
+            .values_mut()
+            .for_each(|scope| scope.idle_ticks = 0);
+        self.sample();
+        for process in self.processes.values() {
+            if let Some(seen) = self.engine.process(process.id) {
+                assert_eq!(
+                    (seen.cpu, seen.hot_samples),
+                    (None, 0),
+                    "no rate over a gap"
+                );
+            }
+        }
+        for tracked in self.engine.workloads() {
+            assert!(tracked.low_samples == 0 || !self.scopes.contains_key(&tracked.workload.unit));
+        }
+        self.count("gap");
+    }
+
+    fn quick_sample(&mut self) {
+        let before: Vec<(ProcId, u32)> = self.hot_counters();
+        self.now += Duration::from_millis(5);
+        self.burn(Duration::from_millis(5));
+        self.sample();
+        let after: BTreeMap<ProcId, u32> = self.hot_counters().into_iter().collect();
+        for (id, hot) in before {
+            assert!(
+                after.get(&id).is_none_or(|now| *now == hot),
+                "a quick sample counts nothing"
+            );
+        }
+    }
+
+    fn hot_counters(&self) -> Vec<(ProcId, u32)> {
+        let counter =
+            |process: &Running| Some((process.id, self.engine.process(process.id)?.hot_samples));
+        self.processes.values().filter_map(counter).collect()
+    }
+
+    /// Another engine, which is told what lives, as the daemon does after kill -9.
+    fn restart(&mut self) {
+        let settings = Arc::clone(self.engine.settings());
+        self.engine = Engine::new(settings, rules());
+        self.moves.clear();
+        self.recoveries.clear();
+        self.refused.clear();
+        self.attempts.clear();
+        let known: Vec<Workload> = self
+            .scopes
+            .values()
+            .map(|scope| scope.workload.clone())
+            .collect();
+        for workload in known {
+            self.step(Event::Adopted(workload));
+        }
+        self.scopes
+            .values_mut()
+            .for_each(|scope| scope.idle_ticks = 0);
+        self.count("restart");
+    }
+
+    /// Whether the sampler sees a process: what is in heavy is outside of what is watched.
+    pub fn is_watched(&self, process: &Running) -> bool {
+        let scope = process
+            .scope
+            .as_ref()
+            .and_then(|scope| self.scopes.get(scope));
+        scope.is_none_or(|scope| scope.workload.class == "protected")
+    }
+
+    fn sample(&mut self) {
+        let watched = self
+            .processes
+            .values()
+            .filter(|process| self.is_watched(process));
+        let process = |process: &Running| Process {
+            id: process.id,
+            ppid: process.ppid,
+            cgroup: Arc::clone(&process.cgroup),
+            cpu_usec: process.cpu_usec,
+            argv: Arc::clone(&process.argv),
+        };
+        let usage = |(unit, scope): (&String, &Scope)| Usage {
+            unit: unit.clone(),
+            usage_usec: scope.usage,
+        };
+        let sample = Sample {
+            processes: watched.map(process).collect(),
+            workloads: self.scopes.iter().map(usage).collect(),
+        };
+        let seen: BTreeSet<ProcId> = sample.processes.iter().map(|process| process.id).collect();
+        for process in self
+            .processes
+            .values_mut()
+            .filter(|process| seen.contains(&process.id))
+        {
+            process.sampled_argv = Arc::clone(&process.argv);
+        }
+        // What is not in a sample is forgotten, and what executed something else is judged again.
+        let processes = &self.processes;
+        self.refused
+            .retain(|id, argv| seen.contains(id) && processes[&id.pid].argv == *argv);
+        self.step(Event::Sample(sample));
+    }
+
+    pub fn step(&mut self, event: Event) {
+        let by_caller = matches!(event, Event::Request(_) | Event::Release { .. });
+        for action in self.engine.step(event, Moment(self.now)) {
+            match action {
+                Action::Move(order) => self.ordered(order),
+                Action::Recover {
+                    unit,
+                    cause,
+                    ticket,
+                } => {
+                    assert!(
+                        !self.recoveries.contains(&unit),
+                        "{unit} is on its way back already"
+                    );
+                    assert_eq!(ticket.is_some(), by_caller);
+                    assert_eq!(cause == RecoverCause::Released, by_caller);
+                    self.recoveries.push(unit);
+                }
+                Action::Refuse { .. } => assert!(by_caller, "nobody asked"),
+            }
+        }
+    }
+
+    fn request(&mut self) {
+        let mut processes = Vec::new();
+        for _ in 0..1 + self.dice.below(2) {
+            if let Some(pid) = self.any_process() {
+                processes.push(self.processes[&pid].id);
+            }
+        }
+        let units: Vec<String> = self.scopes.keys().cloned().collect();
+        let caller_unit = self
+            .dice
+            .pick(&units)
+            .cloned()
+            .filter(|_| self.now.as_secs().is_multiple_of(3));
+        let request = Request {
+            ticket: self.ticket(),
+            processes,
+            class: (*self
+                .dice
+                .pick(&["heavy", "protected", "nonsense"])
+                .expect("classes"))
+            .to_owned(),
+            placement: if self.dice.one_in(2) {
+                Placement::Placed
+            } else {
+                Placement::Routed
+            },
+            reason: String::new(),
+            caller_unit,
+        };
+        self.step(Event::Request(request));
+    }
+
+    fn release(&mut self) {
+        let units: Vec<String> = self.scopes.keys().cloned().collect();
+        let unit = self
+            .dice
+            .pick(&units)
+            .cloned()
+            .unwrap_or_else(|| "none.scope".to_owned());
+        let ticket = self.ticket();
+        self.step(Event::Release { ticket, unit });
+    }
+
+    fn ticket(&mut self) -> Ticket {
+        self.next_ticket += 1;
+        Ticket(self.next_ticket)
+    }
+
+    /// What must hold after every operation.
+    fn verify(&self) {
+        for (unit, scope) in &self.scopes {
+            let tracked = self
+                .engine
+                .workload(unit)
+                .unwrap_or_else(|| panic!("{unit} was lost"));
+            assert_eq!(tracked.workload, scope.workload);
+        }
+        for tracked in self.engine.workloads() {
+            assert!(tracked.low_samples == 0 || tracked.cpu.is_some());
+            assert!(
+                tracked.hot_samples == 0 || tracked.low_samples == 0,
+                "hot and low at once"
+            );
+        }
+        assert!(
+            self.engine.processes.len() <= MAX_PROCESSES,
+            "what ended is forgotten at the next sample"
+        );
+        assert_eq!(self.engine.moving.len(), self.moves.len());
+        assert_eq!(self.engine.recovering.len(), self.recoveries.len());
+        let cooling = self.engine.cooldowns.len();
+        assert!(cooling <= 20 * MAX_PROCESSES, "{cooling} cooldowns");
+    }
+}
