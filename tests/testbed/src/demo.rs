@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use anyhow::Result;
 
-use crate::guest::{GuestSource, PAYLOAD_IN_GUEST};
-use crate::payload::{self, Profile};
+use crate::guest::PAYLOAD_IN_GUEST;
+use crate::payload::{Payloads, Profile};
 use crate::progress;
-use crate::runner::tiers;
+use crate::runner::tiers::{self, GuestTier};
 
 /// The demo takes under three minutes; a slow host gets some more.
 const DEADLINE: Duration = Duration::from_secs(10 * 60);
@@ -18,23 +18,14 @@ const DEADLINE: Duration = Duration::from_secs(10 * 60);
 pub struct Args {
     /// Where it runs: quotas are enforced in the machine, the container starts sooner.
     #[arg(long, value_enum, default_value = "machine")]
-    tier: DemoTier,
-}
-
-#[derive(Debug, Clone, Copy, clap::ValueEnum)]
-enum DemoTier {
-    Machine,
-    Container,
+    tier: GuestTier,
 }
 
 /// Builds, boots, shows; returns the demo's exit status, which is not 0 when a step was not observed.
 pub fn run(args: &Args) -> Result<u8> {
     progress::say("building the product");
-    let built = payload::take_or_build(None, Profile::Release)?;
-    let mut source: Box<dyn GuestSource> = match args.tier {
-        DemoTier::Machine => tiers::machine(&built.payload)?,
-        DemoTier::Container => Box::new(tiers::container("trixie", &built.payload)?),
-    };
+    let payloads = Payloads::new(None, Profile::Release)?;
+    let mut source = tiers::trixie(args.tier, &payloads)?;
     progress::say(&format!("booting {}", source.name()));
     let mut guest = source.fresh()?;
     progress::say(&format!(

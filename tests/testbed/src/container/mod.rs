@@ -23,6 +23,7 @@ use nix::unistd::Pid;
 use crate::guest::{Guest, GuestSource, Payload};
 use crate::host::{self, packages};
 use crate::images;
+use crate::payload::Payloads;
 use crate::process::{self, Ended, shell_status};
 use cgroup::Cgroup;
 use launch::Launch;
@@ -52,7 +53,7 @@ pub struct ContainerSource {
 
 impl ContainerSource {
     /// Installs what the host lacks and builds the suite's image unless it is cached.
-    pub fn new(suite: &str, payload: &Payload) -> Result<Self> {
+    pub fn new(suite: &str, payloads: &Payloads) -> Result<Self> {
         if !host::is_root() {
             bail!("the container tier needs root");
         }
@@ -61,12 +62,13 @@ impl ContainerSource {
         let scratch = images::cache()?.join(".scratch");
         std::fs::create_dir_all(&scratch)
             .with_context(|| format!("cannot create {}", scratch.display()))?;
+        let payload = payloads.for_tree(&image)?.clone();
         Ok(Self {
             name: format!("container/{suite}"),
             suite: suite.to_owned(),
             image,
             scratch,
-            payload: payload.clone(),
+            payload,
         })
     }
 

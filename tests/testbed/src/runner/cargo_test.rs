@@ -37,6 +37,7 @@ pub fn run(workspace: &Workspace, filter: Option<&str>, tally: &mut Tally) -> Re
         output.extend_from_slice(bytes);
         shown = show_headlines(&output, shown);
     })?;
+    progress::clear_hint();
     let text = String::from_utf8_lossy(&output);
     let counts = count(&text);
     let problem = match ended {
@@ -89,7 +90,6 @@ fn show_headlines(output: &[u8], from: usize) -> usize {
             progress::hint(words);
         }
     }
-    progress::clear_hint();
     let _ = std::io::stdout().flush();
     end
 }

@@ -14,8 +14,9 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 
+use crate::container::ContainerSource;
 use crate::guest::Payload;
-use crate::payload::{self, Profile, Workspace};
+use crate::payload::{Payloads, Profile, Workspace};
 use crate::{host, process, progress};
 pub use plan::Args;
 use pool::{Job, Sources};
@@ -57,8 +58,8 @@ fn guests(args: &Args, report: &Report) -> Result<()> {
     } else {
         Profile::Release
     };
-    let built = payload::take_or_build(args.payload.as_deref(), profile)?;
-    let scenarios = list(&built.payload)?;
+    let payloads = Payloads::new(args.payload.as_deref(), profile)?;
+    let scenarios = list(payloads.for_host()?)?;
     phase.end();
     let selected = |tier| {
         if args.wants(tier) {
@@ -75,10 +76,10 @@ fn guests(args: &Args, report: &Report) -> Result<()> {
         );
     }
     if !container.is_empty() {
-        container_tier(&args.container_suites(), &container, &built.payload, report);
+        container_tier(&args.container_suites(), &container, &payloads, report);
     }
     if !machine.is_empty() {
-        machine_tier(&machine, &built.payload, report);
+        machine_tier(&machine, &payloads, report);
     }
     Ok(())
 }
@@ -89,7 +90,7 @@ fn list(payload: &Payload) -> Result<Vec<Scenario>> {
     scenario::parse_list(&text).context("guard-scenarios list")
 }
 
-fn container_tier(suites: &[&str], scenarios: &[&Scenario], payload: &Payload, report: &Report) {
+fn container_tier(suites: &[&str], scenarios: &[&Scenario], payloads: &Payloads, report: &Report) {
     if !host::is_root() {
         // Not a matter of hardware: whoever sets up the machine can give it.
         report.left_out("container", Outcome::Skipped("needs root".into()));
@@ -100,7 +101,7 @@ fn container_tier(suites: &[&str], scenarios: &[&Scenario], payload: &Payload, r
         .map(|_| Vec::new())
         .collect();
     for suite in suites {
-        match tiers::container(suite, payload) {
+        match ContainerSource::new(suite, payloads) {
             Ok(source) => {
                 for worker in &mut workers {
                     worker.push(Box::new(source.clone()));
@@ -125,9 +126,9 @@ fn container_tier(suites: &[&str], scenarios: &[&Scenario], payload: &Payload, r
     phase.end();
 }
 
-fn machine_tier(scenarios: &[&Scenario], payload: &Payload, report: &Report) {
+fn machine_tier(scenarios: &[&Scenario], payloads: &Payloads, report: &Report) {
     let phase = Phase::begin("machine tier: image and snapshot");
-    let source = tiers::machine(payload);
+    let source = tiers::machine(payloads);
     phase.end();
     match source {
         Ok(source) => {
@@ -139,7 +140,7 @@ fn machine_tier(scenarios: &[&Scenario], payload: &Payload, report: &Report) {
                     scenario,
                 })
                 .collect();
-            pool::run(vec![vec![source]], jobs, report);
+            pool::run(vec![vec![Box::new(source)]], jobs, report);
             phase.end();
         }
         Err(error) => report.left_out("machine", Outcome::Failed(format!("{error:#}"))),

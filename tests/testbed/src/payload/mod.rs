@@ -1,16 +1,20 @@
 //! Builds the product and lays it out as the guests see it.
 
+mod libc;
+mod workspace;
+
+use std::cell::OnceCell;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use anyhow::{Context, Result, bail};
-use serde::Deserialize;
 use tempfile::TempDir;
 
 use crate::guest::Payload;
-use crate::process;
+use crate::progress;
+pub use workspace::{Workspace, cargo};
 
 /// Packages to build, and the binaries that they make.
 const PROGRAMS: &[(&str, &str)] = &[
@@ -32,55 +36,97 @@ pub enum Profile {
     Dev,
 }
 
-/// Where cargo keeps things.
-#[derive(Debug, Deserialize)]
-pub struct Workspace {
-    /// Folder of the workspace's Cargo.toml.
-    pub workspace_root: PathBuf,
-    /// Folder of the build results, wherever `CARGO_TARGET_DIR` or a setting puts it.
-    pub target_directory: PathBuf,
-}
-
-impl Workspace {
-    /// Asks cargo about the workspace that we are in.
-    pub fn locate() -> Result<Self> {
-        let text =
-            process::output_of(cargo().args(["metadata", "--format-version=1", "--no-deps"]))?;
-        serde_json::from_str(&text).context("cannot read the output of cargo metadata")
-    }
-}
-
-/// The cargo that runs us, or else the one on the PATH.
-pub fn cargo() -> Command {
-    Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
-}
-
-/// A laid-out payload, removed when dropped if we made it.
+/// A laid-out payload, removed when dropped.
 #[derive(Debug)]
-pub struct Built {
-    /// What the guests take.
-    pub payload: Payload,
+struct Built {
+    payload: Payload,
     // Holds the folder.
-    _folder: Option<TempDir>,
+    _folder: TempDir,
 }
 
-/// The payload in `folder`, made by someone else, or a new one.
-pub fn take_or_build(folder: Option<&Path>, profile: Profile) -> Result<Built> {
-    match folder {
-        Some(folder) => Ok(Built {
-            payload: Payload::at(
+/// Where payloads come from.
+#[derive(Debug)]
+enum Origin {
+    /// Made by someone else.
+    Folder(Payload),
+    /// Built here.
+    Checkout(Workspace, Profile),
+}
+
+/// How the programs find the C library.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Linkage {
+    /// As shipped: the system's, not older than this machine's.
+    Shared,
+    /// Built in, for a guest whose C library is older.
+    Static,
+}
+
+/// The payloads of a run, each built when it is first asked for and removed at the end.
+#[derive(Debug)]
+pub struct Payloads {
+    origin: Origin,
+    shared: OnceCell<Built>,
+    portable: OnceCell<Built>,
+}
+
+impl Payloads {
+    /// From `folder`, made by someone else, or else built as `profile` says.
+    pub fn new(folder: Option<&Path>, profile: Profile) -> Result<Self> {
+        let origin = match folder {
+            Some(folder) => Origin::Folder(Payload::at(
                 folder
                     .canonicalize()
                     .with_context(|| format!("cannot find {}", folder.display()))?,
-            ),
-            _folder: None,
-        }),
-        None => build(&Workspace::locate()?, profile),
+            )),
+            None => Origin::Checkout(Workspace::locate()?, profile),
+        };
+        Ok(Self {
+            origin,
+            shared: OnceCell::new(),
+            portable: OnceCell::new(),
+        })
+    }
+
+    /// The payload whose programs run on this machine.
+    pub fn for_host(&self) -> Result<&Payload> {
+        self.get(Linkage::Shared)
+    }
+
+    /// The payload for a guest with the root `tree`.
+    pub fn for_tree(&self, tree: &Path) -> Result<&Payload> {
+        let (host, guest) = (libc::of_host()?, libc::of_tree(tree)?);
+        if host <= guest {
+            return self.get(Linkage::Shared);
+        }
+        progress::say(&format!(
+            "{} has glibc {guest}, older than this machine's {host}: its programs are linked statically",
+            tree.display()
+        ));
+        self.get(Linkage::Static)
+    }
+
+    fn get(&self, linkage: Linkage) -> Result<&Payload> {
+        let (workspace, profile) = match &self.origin {
+            Origin::Folder(payload) => return Ok(payload),
+            Origin::Checkout(workspace, profile) => (workspace, *profile),
+        };
+        let cell = match linkage {
+            Linkage::Shared => &self.shared,
+            Linkage::Static => &self.portable,
+        };
+        if cell.get().is_none() {
+            let programs = build(workspace, profile, linkage)?;
+            let built = lay_out(workspace, &programs)?;
+            return Ok(&cell.get_or_init(|| built).payload);
+        }
+        Ok(&cell.get().expect("just seen").payload)
     }
 }
 
-/// Builds the programs and lays out the payload.
-fn build(workspace: &Workspace, profile: Profile) -> Result<Built> {
+/// Builds the programs; returns the folder that they are in.
+fn build(workspace: &Workspace, profile: Profile, linkage: Linkage) -> Result<PathBuf> {
+    let mut target = workspace.target_directory.clone();
     let mut command = cargo();
     command
         .arg("build")
@@ -94,18 +140,32 @@ fn build(workspace: &Workspace, profile: Profile) -> Result<Built> {
     for (package, _) in PROGRAMS {
         command.args(["--package", package]);
     }
+    if linkage == Linkage::Static {
+        // Naming the platform keeps the flag away from build scripts and macros, which cannot be static. The folder of
+        // its own keeps cargo from building everything anew when the flag changes.
+        let platform = workspace::platform()?;
+        target.push("static");
+        command
+            .args(["--target", &platform])
+            .arg("--config")
+            .arg(format!(
+                "target.{platform}.rustflags=[\"-Ctarget-feature=+crt-static\"]"
+            ))
+            .arg("--target-dir")
+            .arg(&target);
+        target.push(platform);
+    }
     let status = command.status().context("cannot start cargo")?;
     if !status.success() {
         bail!("the product does not build ({status}); cargo's messages are above");
     }
-    lay_out(workspace, profile)
-}
-
-fn lay_out(workspace: &Workspace, profile: Profile) -> Result<Built> {
-    let built = workspace.target_directory.join(match profile {
+    Ok(target.join(match profile {
         Profile::Release => "release",
         Profile::Dev => "debug",
-    });
+    }))
+}
+
+fn lay_out(workspace: &Workspace, programs: &Path) -> Result<Built> {
     let folder = tempfile::Builder::new()
         .prefix("payload-")
         // The default shuts out the guest's ordinary users.
@@ -118,7 +178,7 @@ fn lay_out(workspace: &Workspace, profile: Profile) -> Result<Built> {
             )
         })?;
     for (_, program) in PROGRAMS {
-        copy(&built.join(program), &folder.path().join(program))?;
+        copy(&programs.join(program), &folder.path().join(program))?;
     }
     for name in FOLDERS {
         let source = workspace.workspace_root.join(name);
@@ -128,7 +188,7 @@ fn lay_out(workspace: &Workspace, profile: Profile) -> Result<Built> {
     }
     Ok(Built {
         payload: Payload::at(folder.path()),
-        _folder: Some(folder),
+        _folder: folder,
     })
 }
 
@@ -172,7 +232,7 @@ mod tests {
             workspace_root: root.path().to_owned(),
             target_directory: target,
         };
-        let built = lay_out(&workspace, Profile::Dev).unwrap();
+        let built = lay_out(&workspace, &workspace.target_directory.join("debug")).unwrap();
         let dir = built.payload.dir().to_owned();
         assert_eq!(fs::read_to_string(dir.join("xtask")).unwrap(), "xtask");
         assert_eq!(
@@ -194,7 +254,7 @@ mod tests {
             workspace_root: root.path().to_owned(),
             target_directory: root.path().to_owned(),
         };
-        let error = lay_out(&workspace, Profile::Release)
+        let error = lay_out(&workspace, &root.path().join("release"))
             .unwrap_err()
             .to_string();
         assert!(error.contains("release/workload-guardd"), "{error}");
