@@ -17,7 +17,7 @@ mod protocol;
 mod qemu;
 mod qmp;
 mod snapshot;
-#[cfg(test)]
+#[cfg(all(test, feature = "machine-tests"))]
 mod tests;
 
 pub use command::Hardware;

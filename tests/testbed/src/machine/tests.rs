@@ -1,5 +1,4 @@
-//! What the tier promises, tried on a real machine. Slow where the machine was not booted before, hence ignored by
-//! default: `cargo test -p testbed -- --ignored`.
+//! What the tier promises, tried on real machines: `cargo test -p testbed --features machine-tests machine::tests`.
 
 use std::fs;
 use std::time::Duration;
@@ -41,7 +40,6 @@ fn shell(machine: &mut Machine, script: &str) -> (i32, String) {
 }
 
 #[test]
-#[ignore = "restores machines"]
 fn a_restored_machine_has_the_payload_of_now_and_nothing_of_another() {
     let read_and_write = format!(
         "cat {PAYLOAD_IN_GUEST}/text; ls /root/left /run/left 2>/dev/null; touch /root/left /run/left; sync"
@@ -57,7 +55,6 @@ fn a_restored_machine_has_the_payload_of_now_and_nothing_of_another() {
 }
 
 #[test]
-#[ignore = "restores a machine"]
 fn a_restored_machine_is_healthy_and_its_clock_is_right() {
     let (machines, _payload) = machines("");
     let mut machine = machines.restore().unwrap();
@@ -75,7 +72,6 @@ fn a_restored_machine_is_healthy_and_its_clock_is_right() {
 }
 
 #[test]
-#[ignore = "restores a machine"]
 fn any_argument_arrives_and_a_timeout_leaves_the_machine_usable() {
     let (machines, _payload) = machines("");
     let mut machine = machines.restore().unwrap();
@@ -106,7 +102,6 @@ fn any_argument_arrives_and_a_timeout_leaves_the_machine_usable() {
 }
 
 #[test]
-#[ignore = "restores a machine"]
 fn a_machine_that_dies_says_so_and_leaves_its_console() {
     let (machines, _payload) = machines("");
     let mut machine = machines.restore().unwrap();
