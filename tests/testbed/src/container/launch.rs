@@ -51,6 +51,25 @@ impl Launch {
     }
 }
 
+/// The program whose subcommand `container-launch` is: ourselves.
+#[cfg(not(test))]
+pub fn program() -> PathBuf {
+    // The path that we were started by may name a newer build by now; this is the one that runs, also when another
+    // process opens it.
+    PathBuf::from(format!("/proc/{}/exe", std::process::id()))
+}
+
+/// The program whose subcommand `container-launch` is: cargo builds it beside the tests.
+#[cfg(test)]
+pub fn program() -> PathBuf {
+    let tests = std::env::current_exe().expect("the tests have a path");
+    tests
+        .ancestors()
+        .nth(2)
+        .expect("they are two folders below the target folder")
+        .join("xtask")
+}
+
 /// Becomes systemd-nspawn; returns only on failure.
 pub fn run(launch: &Launch) -> Result<()> {
     // Should the runner be killed, the container ends in order instead of living on.

@@ -7,6 +7,8 @@ mod cgroup;
 pub mod enter;
 pub mod launch;
 mod notify;
+#[cfg(all(test, feature = "container-tests"))]
+mod tests;
 
 use std::fs::File;
 use std::io::{Read, Seek};
@@ -91,7 +93,7 @@ impl GuestSource for ContainerSource {
 /// Where the container's processes live on the host.
 enum Home {
     /// Below the mount of cgroup2, on a host without systemd. Held for its drop.
-    Cgroup(#[expect(dead_code, reason = "held for its drop")] Cgroup),
+    Cgroup(#[allow(dead_code, reason = "held for its drop")] Cgroup),
     /// A delegated scope of the host's systemd, which alone may write there.
     Scope(String),
 }
@@ -120,8 +122,7 @@ impl Container {
             cgroup: None,
             scratch: source.scratch.clone(),
         };
-        // Its path may name a newer build by now; this is the one that runs, also for another process.
-        let program = PathBuf::from(format!("/proc/{}/exe", std::process::id()));
+        let program = launch::program();
         let (home, mut command) = if host::has_systemd() {
             let unit = format!("workload-guard-test-{id}.scope");
             let mut command = Command::new("systemd-run");
@@ -275,6 +276,8 @@ impl Guest for Container {
             Ended::TimedOut => {
                 // What was killed is only our end of it.
                 self.ask(&["systemctl", "kill", "--signal=SIGKILL", &unit])?;
+                // Returns when the unit has ended, or at once when it is gone already.
+                self.ask(&["systemctl", "stop", &unit])?;
                 Err(anyhow!(
                     "{} did not end within {} s in {}",
                     argv.join(" "),
@@ -337,7 +340,7 @@ fn last_lines(text: &str, count: usize) -> String {
 }
 
 #[cfg(test)]
-mod tests {
+mod unit_tests {
     use super::*;
 
     #[test]
