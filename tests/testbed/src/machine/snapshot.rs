@@ -95,7 +95,7 @@ impl Snapshot {
             progress::say(&format!(
                 "machine: booting it with {accelerator} (once; cached afterwards)"
             ));
-            snapshot.make(tree)?;
+            snapshot.make(cache, tree)?;
             progress::say(&format!(
                 "machine: booted and saved in {}",
                 progress::seconds(begin.elapsed())
@@ -105,12 +105,9 @@ impl Snapshot {
     }
 
     /// Boots and saves under a temporary name, so that a folder with the final name is whole.
-    fn make(&self, tree: &Path) -> Result<()> {
+    fn make(&self, cache: &Path, tree: &Path) -> Result<()> {
         let partial = self.directory.with_extension("partial");
-        if partial.exists() {
-            fs::remove_dir_all(&partial)
-                .with_context(|| format!("cannot remove {}", partial.display()))?;
-        }
+        remove_partial(cache)?;
         fs::create_dir(&partial).with_context(|| format!("cannot create {}", partial.display()))?;
         let made = self.make_in(tree, &partial).and_then(|()| {
             fs::rename(&partial, &self.directory).context("cannot rename the snapshot's folder")
@@ -257,6 +254,20 @@ fn cpu_model(cpuinfo: &str) -> String {
         .join("\n")
 }
 
+/// Removes what interrupted runs left; the caller holds the lock.
+fn remove_partial(cache: &Path) -> Result<()> {
+    let entries =
+        fs::read_dir(cache).with_context(|| format!("cannot read {}", cache.display()))?;
+    for entry in entries.flatten() {
+        let path = entry.path();
+        if path.extension().is_some_and(|suffix| suffix == "partial") {
+            fs::remove_dir_all(&path)
+                .with_context(|| format!("cannot remove {}", path.display()))?;
+        }
+    }
+    Ok(())
+}
+
 /// One maker of snapshots at a time; released when the file is dropped, also by a crash.
 fn lock(cache: &Path) -> Result<File> {
     let path = cache.join(".lock");
@@ -319,6 +330,18 @@ mod tests {
             recipe().name(Accelerator::Kvm),
             other().name(Accelerator::Kvm)
         );
+    }
+
+    #[test]
+    fn only_what_was_interrupted_is_removed() {
+        let cache = tempfile::tempdir().unwrap();
+        for name in ["0a.partial", "0b"] {
+            fs::create_dir(cache.path().join(name)).unwrap();
+            fs::write(cache.path().join(name).join(STATE), "").unwrap();
+        }
+        remove_partial(cache.path()).unwrap();
+        assert!(!cache.path().join("0a.partial").exists());
+        assert!(cache.path().join("0b").join(STATE).exists());
     }
 
     #[test]
