@@ -19,7 +19,7 @@ use harness::outcome;
 enum Command {
     /// Print the scenarios, one JSON object a line.
     List,
-    /// Run a scenario, as root: exit 0 passed, 1 failed, 77 skipped (the last line says why).
+    /// Run a scenario, as root: exit 0 passed, 1 failed.
     Run {
         /// Its name.
         name: String,
@@ -68,6 +68,7 @@ fn act(command: Command) -> Result<u8> {
             .as_slice()
         {
             ["run", name] => {
+                outcome::start();
                 let scenario = scenarios::find(name)?;
                 let verdict =
                     harness::session::Session::open().and_then(|session| (scenario.run)(&session));

@@ -1,6 +1,7 @@
 //! The product in the session: install it, set it, call it.
 
 use std::collections::HashMap;
+use std::ffi::OsStr;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
@@ -28,13 +29,13 @@ pub const HEAVY: &str = "heavy-workload.slice";
 /// Settings as the variables of `workload-guard.env`.
 pub type Settings<'a> = &'a [(&'a str, &'a str)];
 
-/// Settings that decide in a second what the defaults decide in ten. The threshold is low so that a load counts
+/// Settings that decide in a second what the defaults decide in ten. The thresholds are low so that a load counts
 /// as busy also where several guests share two CPUs.
 pub const FAST: Settings<'static> = &[
     ("WORKLOAD_GUARD_SAMPLE_SEC", "0.25"),
-    ("WORKLOAD_GUARD_CPU_THRESHOLD", "20"),
+    ("WORKLOAD_GUARD_CPU_THRESHOLD", "5"),
     ("WORKLOAD_GUARD_SUSTAINED_SAMPLES", "3"),
-    ("WORKLOAD_GUARD_RECOVERY_CPU_THRESHOLD", "10"),
+    ("WORKLOAD_GUARD_RECOVERY_CPU_THRESHOLD", "3"),
     ("WORKLOAD_GUARD_RECOVERY_SAMPLES", "2"),
     ("WORKLOAD_GUARD_RECOVERY_DWELL_SEC", "0.5"),
     ("WORKLOAD_GUARD_COOLDOWN_SEC", "1"),
@@ -43,8 +44,8 @@ pub const FAST: Settings<'static> = &[
 /// [`FAST`] sampling in which nothing is ever detected by its CPU use: for what is placed by hand.
 pub const QUIET: Settings<'static> = &[
     ("WORKLOAD_GUARD_SAMPLE_SEC", "0.25"),
-    ("WORKLOAD_GUARD_SUSTAINED_SAMPLES", "10000"),
-    ("WORKLOAD_GUARD_RECOVERY_SAMPLES", "10000"),
+    ("WORKLOAD_GUARD_SUSTAINED_SAMPLES", "1000"),
+    ("WORKLOAD_GUARD_RECOVERY_SAMPLES", "1000"),
 ];
 
 /// The guard of the session.
@@ -77,9 +78,11 @@ pub fn install_product() -> Result<String> {
 }
 
 /// Removes the product as a user does.
-pub fn uninstall_product() -> Result<String> {
+pub fn uninstall_product(options: &[&str]) -> Result<String> {
     let xtask = payload("xtask");
-    command::ok(&[xtask.as_os_str(), "uninstall".as_ref()])
+    let mut argv = vec![xtask.as_os_str(), "uninstall".as_ref()];
+    argv.extend(options.iter().map(OsStr::new));
+    command::ok(&argv)
 }
 
 impl Guard {
@@ -89,6 +92,13 @@ impl Guard {
         install_product()?;
         let guard = Guard::connect(session)?;
         guard.start()?;
+        let reasons = guard.reasons()?;
+        ensure!(
+            !reasons
+                .iter()
+                .any(|reason| reason.contains("WORKLOAD_GUARD_")),
+            "the scenario's settings are not in force: {reasons:?}"
+        );
         Ok(guard)
     }
 

@@ -161,7 +161,12 @@ pub fn signal(pid: u32, signal: Signal) -> Result<()> {
         .with_context(|| format!("cannot send {signal} to {pid}"))
 }
 
-/// Makes a load busy: all of one CPU, or one burst of a `burst` load.
+/// Makes a load busy for 120 ms.
+pub fn burst(pid: u32) -> Result<()> {
+    signal(pid, Signal::SIGHUP)
+}
+
+/// Makes a load busy: all of one CPU.
 pub fn busy(pid: u32) -> Result<()> {
     signal(pid, Signal::SIGUSR1)
 }

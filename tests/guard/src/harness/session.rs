@@ -7,9 +7,8 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use nix::unistd::Uid;
-use workload_guard_dbus::systemd1::{ManagerProxy, UnitPropertiesProxy};
+use workload_guard_dbus::systemd1::ManagerProxy;
 use zbus::block_on;
-use zvariant::OwnedValue;
 
 use super::command;
 use super::root;
@@ -113,19 +112,6 @@ impl Session {
                 .cache_properties(zbus::proxy::CacheProperties::No)
                 .build(),
         )?)
-    }
-
-    /// A property of a loaded unit; an error when it is not loaded.
-    pub fn unit_property(&self, unit: &str, interface: &str, name: &str) -> Result<OwnedValue> {
-        block_on(async {
-            let path = self.systemd()?.get_unit(unit).await?;
-            let properties = UnitPropertiesProxy::builder(&self.bus)
-                .path(path)?
-                .build()
-                .await?;
-            Ok(properties.get(interface, name).await?)
-        })
-        .map_err(|error: anyhow::Error| error.context(format!("property {name} of {unit}")))
     }
 }
 

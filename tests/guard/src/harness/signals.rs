@@ -54,10 +54,12 @@ pub struct Routed {
 #[derive(Clone, Debug, serde::Deserialize, zvariant::Type)]
 pub struct Recovered {
     /// The object that it had.
+    #[allow(dead_code)] // A part of the signature, shown in failures.
     pub workload: OwnedObjectPath,
     /// Its root process.
     pub pid: u32,
     /// The class that it left.
+    #[allow(dead_code)] // Likewise.
     pub class: String,
     /// Where it is.
     pub destination: String,
@@ -73,8 +75,10 @@ pub struct MoveFailed {
     /// The root process.
     pub pid: u32,
     /// The class of the move.
+    #[allow(dead_code)] // A part of the signature, shown in failures.
     pub class: String,
     /// Name of the error.
+    #[allow(dead_code)] // Likewise.
     pub error: String,
     /// Its text.
     pub text: String,

@@ -12,7 +12,7 @@ const AT_ONCE: usize = 4;
 
 /// Burns CPU and starts a child that ends at once, over and over.
 pub fn run() -> Result<()> {
-    let spinner = Spinner::new(true, None)?;
+    let spinner = Spinner::new(true)?;
     std::thread::spawn(|| {
         let mut living = std::collections::VecDeque::new();
         loop {

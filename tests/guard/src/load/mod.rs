@@ -1,6 +1,7 @@
 //! Loads: programs whose name and arguments match no rule, and that are busy when they are told to.
 //!
-//! Each prints `ready` and the PIDs that it started. SIGUSR1 makes it busy, SIGUSR2 idle.
+//! Each prints `ready` and the PIDs that it started. SIGUSR1 makes it busy, SIGUSR2 idle,
+//! SIGHUP busy for 120 ms.
 
 mod forker;
 mod probe;
@@ -15,7 +16,7 @@ use anyhow::Result;
 use nix::sys::prctl;
 use nix::sys::signal::Signal;
 
-pub use probe::{Latency, read_latencies};
+pub use probe::read_latencies;
 
 /// What a load does.
 #[derive(Debug, clap::Subcommand)]
@@ -31,11 +32,6 @@ pub enum Mode {
         /// Ignored: what a scenario wants to see in the command line.
         #[arg(last = true)]
         rest: Vec<OsString>,
-    },
-    /// Idle; each SIGUSR1 makes it busy for so many milliseconds.
-    Burst {
-        /// Milliseconds.
-        ms: u64,
     },
     /// Ends after so many milliseconds.
     Short {
@@ -86,10 +82,7 @@ pub fn run(mode: Mode) -> Result<()> {
             if with_parent {
                 prctl::set_pdeathsig(Signal::SIGKILL)?;
             }
-            spinner::Spinner::new(!idle, None)?.ready_and_obey(&[])
-        }
-        Mode::Burst { ms } => {
-            spinner::Spinner::new(false, Some(Duration::from_millis(ms)))?.ready_and_obey(&[])
+            spinner::Spinner::new(!idle)?.ready_and_obey(&[])
         }
         Mode::Short { ms } => {
             ready(&[]);

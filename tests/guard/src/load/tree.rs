@@ -37,7 +37,7 @@ const IDLE_CHILD: &[&str] = &["spin", "--idle", "--with-parent"];
 
 /// An idle parent with idle spinners below it, in a sub-cgroup if one is named.
 pub fn nest(children: u32, into: Option<&str>) -> Result<()> {
-    let spinner = Spinner::new(false, None)?;
+    let spinner = Spinner::new(false)?;
     let mut members = Vec::new();
     for _ in 0..children {
         members.push(child(IDLE_CHILD)?.0.id());
@@ -55,7 +55,7 @@ pub fn nest(children: u32, into: Option<&str>) -> Result<()> {
 
 /// A spinner with idle children, each with an idle child.
 pub fn tree(children: u32) -> Result<()> {
-    let spinner = Spinner::new(false, None)?;
+    let spinner = Spinner::new(false)?;
     let mut members = Vec::new();
     for _ in 0..children {
         let (child, grandchildren) = child(&["nest", "1"])?;
@@ -67,7 +67,7 @@ pub fn tree(children: u32) -> Result<()> {
 
 /// An idle parent of sleeping processes.
 pub fn many(count: u32) -> Result<()> {
-    let spinner = Spinner::new(false, None)?;
+    let spinner = Spinner::new(false)?;
     let members = (0..count)
         .map(|_| Ok(Command::new("sleep").arg("infinity").spawn()?.id()))
         .collect::<Result<Vec<_>>>()?;
@@ -76,7 +76,7 @@ pub fn many(count: u32) -> Result<()> {
 
 /// An idle parent of a zombie.
 pub fn zombie() -> Result<()> {
-    let spinner = Spinner::new(false, None)?;
+    let spinner = Spinner::new(false)?;
     let child = Command::new("true").spawn()?;
     while proc::state(child.id())? != 'Z' {
         std::thread::yield_now();

@@ -6,7 +6,7 @@ use anyhow::{Context, Result, ensure};
 
 use super::{CONTAINER, Scenario};
 use crate::harness::guard::{Guard, Settings};
-use crate::harness::load::{Load, busy, idle, load};
+use crate::harness::load::{Load, burst, busy, idle, load};
 use crate::harness::outcome::{Verdict, step};
 use crate::harness::session::Session;
 use crate::harness::stats::median;
@@ -44,13 +44,11 @@ fn run(session: &Session) -> Verdict {
     println!("sampling 250 ms, threshold 10 %, 3 hot samples; recovery below 35 %, 2 low samples, 1 s dwell");
     println!("trial   120 ms burst   detection   recovery");
     for trial in 1..=TRIALS {
-        let burst = load(&["burst", "120"]).start()?;
-        busy(burst.pid)?;
-        let quiet = hold("the burst is not routed", WINDOW, || in_place(&burst));
-        false_routes += usize::from(quiet.is_err());
-        drop(burst);
-
         let work = load(&["spin", "--idle"]).start()?;
+        burst(work.pid)?;
+        let quiet = hold("the burst is not routed", WINDOW, || in_place(&work));
+        false_routes += usize::from(quiet.is_err());
+
         let mark = guard.signals.mark();
         let begin = Instant::now();
         busy(work.pid)?;

@@ -119,7 +119,7 @@ fn run(session: &Session) -> Verdict {
         matches!(error, GuardError::UnknownClass(_))
     })?;
     refused(guard.attach(&[], "heavy", ""), |error| {
-        matches!(error, GuardError::InvalidSettings(_) | GuardError::LimitExceeded(_))
+        matches!(error, GuardError::NoSuchProcess(_))
     })?;
     refused(guard.attach(&[load.pid; 257], "heavy", ""), |error| {
         matches!(error, GuardError::LimitExceeded(_))

@@ -8,7 +8,7 @@ use workload_guard_dbus::GuardError;
 
 use super::{CONTAINER, Scenario};
 use crate::harness::guard::{Guard, HEAVY, QUIET};
-use crate::harness::load::{load, signal};
+use crate::harness::load::load;
 use crate::harness::outcome::{Verdict, step};
 use crate::harness::proc;
 use crate::harness::session::Session;
@@ -61,15 +61,22 @@ fn run(session: &Session) -> Verdict {
         Ok(path) => bail!("no pidfd at all: attached as {path}"),
     }
 
-    let load = load(&["spin", "--idle"]).start()?;
-    let too_many = (0..17)
-        .map(|_| Ok(pidfd(load.pid)?.into()))
-        .collect::<Result<Vec<_>>>()?;
-    match guard.attach_fds(too_many, "heavy", "") {
-        Err(GuardError::LimitExceeded(text)) => step(format_args!("17 descriptors: {text}")),
-        other => bail!("17 descriptors: {other:?}"),
-    }
-    signal(load.pid, nix::sys::signal::Signal::SIGKILL)?;
+    let first = load(&["spin", "--idle"]).start()?;
+    let other = load(&["spin", "--idle"]).start()?;
+    guard.attach_fds(
+        vec![pidfd(first.pid)?.into(), pidfd(other.pid)?.into()],
+        "heavy",
+        "",
+    )?;
+    let its = first.now_in()?;
+    ensure!(
+        its.contains(HEAVY) && other.now_in()? == its,
+        "two in one call are in {its} and in {}",
+        other.now_in()?
+    );
+    step("two in one call: one workload");
+    drop(first);
+    drop(other);
     units::no_scope_of_ours_left(session, PATIENCE)
 }
 

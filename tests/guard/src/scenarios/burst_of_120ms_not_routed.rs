@@ -6,7 +6,7 @@ use anyhow::ensure;
 
 use super::{CONTAINER, Scenario};
 use crate::harness::guard::{FAST, Guard};
-use crate::harness::load::{busy, load};
+use crate::harness::load::{burst, load};
 use crate::harness::outcome::{Verdict, step};
 use crate::harness::session::Session;
 use crate::harness::wait::hold;
@@ -22,9 +22,9 @@ pub const SCENARIO: Scenario = Scenario {
 
 fn run(session: &Session) -> Verdict {
     let guard = Guard::install(session, FAST)?;
-    let load = load(&["burst", "120"]).start()?;
+    let load = load(&["spin", "--idle"]).start()?;
     for round in 1..=5 {
-        busy(load.pid)?;
+        burst(load.pid)?;
         hold("it is not routed", Duration::from_secs(1), || {
             ensure!(load.now_in()? == load.cgroup, "it is in {}", load.now_in()?);
             Ok(())

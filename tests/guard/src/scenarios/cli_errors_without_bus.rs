@@ -33,7 +33,7 @@ fn run(session: &Session) -> Verdict {
             let mut command = Command::new("workload-guard");
             command
                 .args(words)
-                .env_remove("XDG_RUNTIME_DIR")
+                .env("XDG_RUNTIME_DIR", "/nonexistent")
                 .env_remove("DBUS_SESSION_BUS_ADDRESS");
             if let Some(bus) = bus {
                 command.env("DBUS_SESSION_BUS_ADDRESS", bus);

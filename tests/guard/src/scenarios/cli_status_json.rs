@@ -74,7 +74,7 @@ fn run(session: &Session) -> Verdict {
         .context("no routing.cpu_threshold in config --json")?;
     step(threshold);
     ensure!(
-        threshold["value"] == "20"
+        threshold["value"] == "5"
             && threshold["origin"]
                 .as_str()
                 .is_some_and(|origin| origin.contains("WORKLOAD_GUARD_CPU_THRESHOLD")),

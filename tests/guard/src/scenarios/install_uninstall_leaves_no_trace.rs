@@ -62,12 +62,10 @@ fn run(session: &Session) -> Verdict {
     // With a workload, which must not be lost.
     let load = load(&["spin", "--idle"]).slice("app.slice").start()?;
     guard.attach(&[load.pid], "heavy", "")?;
-    step(uninstall_product()?);
+    step(uninstall_product(&[])?);
     ensure!(proc::alive(load.pid), "the uninstall ended the user's work");
     drop(load);
-
     let left = home::difference(&before, &home::listing(home)?);
-    // systemd makes the folder of enabled units; an empty one of ours in it would be a trace.
     ensure!(left.is_empty(), "left behind: {left:#?}");
     until_true("no unit of ours is loaded", PATIENCE, || {
         for unit in [GUARD_UNIT, "workload-router.service"] {
@@ -80,10 +78,20 @@ fn run(session: &Session) -> Verdict {
         }
         Ok(true)
     })?;
+    units::no_scope_of_ours_left(session, PATIENCE)?;
+    step("uninstalled: nothing is left but the person's own");
+
+    install_product()?;
+    step(uninstall_product(&["--purge"])?);
+    let left = home::difference(&before, &home::listing(home)?);
     ensure!(
-        !home::state_dir().exists(),
-        "{} is left",
-        home::state_dir().display()
+        left.iter()
+            .all(|line| line.starts_with("- ") && line.contains(".config/linux-workload-guard")),
+        "a purge takes the settings and nothing else: {left:#?}"
     );
-    units::no_scope_of_ours_left(session, PATIENCE)
+    ensure!(
+        !home::config_dir().exists() && !home::state_dir().exists(),
+        "a purge left settings or routes"
+    );
+    Ok(())
 }

@@ -26,7 +26,7 @@ const MARGIN: Duration = Duration::from_millis(1500);
 /// Never by CPU use: what is routed here is routed by its name.
 const SETTINGS: Settings<'static> = &[
     ("WORKLOAD_GUARD_SAMPLE_SEC", "2"),
-    ("WORKLOAD_GUARD_SUSTAINED_SAMPLES", "10000"),
+    ("WORKLOAD_GUARD_SUSTAINED_SAMPLES", "1000"),
 ];
 
 fn run(session: &Session) -> Verdict {

@@ -9,6 +9,7 @@ use crate::harness::load::load;
 use crate::harness::outcome::Verdict;
 use crate::harness::session::Session;
 use crate::harness::units;
+use crate::harness::wait::{PATIENCE, until_true};
 
 pub const SCENARIO: Scenario = Scenario {
     name: "return-scope-when-source-lives-undelegated",
@@ -62,10 +63,9 @@ fn run(session: &Session) -> Verdict {
         recovered.destination.contains(PROTECTED),
         "{recovered:?}"
     );
-    ensure!(
-        guard.workloads()?.is_empty(),
-        "workloads: {:?}",
-        guard.workloads()?
-    );
-    Ok(())
+    until_true("no workload is listed", PATIENCE, || {
+        let left = guard.workloads()?;
+        ensure!(left.is_empty(), "{left:?}");
+        Ok(true)
+    })
 }

@@ -63,7 +63,7 @@ fn run(session: &Session) -> Verdict {
         .parse()
         .context("WORKLOAD_HOT_SAMPLES")?;
     ensure!(
-        threshold == 20.0 && cpu >= threshold && hot == 3,
+        threshold == 5.0 && cpu >= threshold && hot == 3,
         "CPU {cpu}, threshold {threshold}, hot samples {hot}"
     );
     Ok(())
