@@ -8,8 +8,8 @@ pub enum Problem {
     /// The user manager has no cpu controller.
     #[error(
         "the cpu controller is not delegated to the user manager ({controllers_file}), so quotas and weights are not enforced; \
-         as root, put \"[Service]\\nDelegate=cpu cpuset io memory pids\" into /etc/systemd/system/user@.service.d/delegate.conf, \
-         run `systemctl daemon-reload` and log in again"
+         as root, write the two lines `[Service]` and `Delegate=cpu cpuset io memory pids` into \
+         /etc/systemd/system/user@.service.d/delegate.conf, run `systemctl daemon-reload`, and log in again"
     )]
     NoCpuController {
         /// The file that says so.

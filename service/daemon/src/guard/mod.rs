@@ -48,7 +48,7 @@ enum Wake {
     /// A caller wants something.
     Command(Command),
     /// A move or a recovery has ended.
-    Finished(Box<Finished>),
+    Finished(Finished),
     /// systemd said something.
     Manager(ManagerEvent),
     /// The bus connection is gone.
@@ -200,7 +200,7 @@ impl Guard {
                     let _ = answer.send(outcome);
                 }
                 Wake::Command(command) => self.command(command).await,
-                Wake::Finished(finished) => self.finished(*finished).await,
+                Wake::Finished(finished) => self.finished(finished).await,
                 Wake::Manager(event) => self.manager(event).await,
                 Wake::Stop => break,
                 Wake::Disconnected => {

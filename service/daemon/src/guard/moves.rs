@@ -32,7 +32,7 @@ pub enum Finished {
         /// What was asked for.
         order: Move,
         /// The new workload, or why there is none.
-        outcome: Result<Route, Failure>,
+        outcome: Result<Box<Route>, Failure>,
     },
     /// A move back.
     Recovered {
@@ -79,7 +79,7 @@ impl Jobs {
         };
         let finished = running.future.as_mut().await;
         self.running = None;
-        Wake::Finished(Box::new(finished))
+        Wake::Finished(finished)
     }
 }
 
@@ -115,7 +115,10 @@ impl Guard {
                                 order.class
                             ))),
                         };
-                        Finished::Moved { order, outcome }
+                        Finished::Moved {
+                            order,
+                            outcome: outcome.map(Box::new),
+                        }
                     }),
                 }
             }
@@ -173,7 +176,7 @@ impl Guard {
             Finished::Moved {
                 order,
                 outcome: Ok(route),
-            } => self.moved(order, route).await,
+            } => self.moved(order, *route).await,
             Finished::Moved {
                 order,
                 outcome: Err(failure),

@@ -188,8 +188,9 @@ fn status_line(published: &Published) -> String {
             .collect::<Vec<_>>()
             .join(", ")
     };
-    match published.reasons.first() {
-        None => workloads,
-        Some(reason) => format!("{workloads}; degraded: {reason}"),
+    match published.reasons.len() {
+        0 => workloads,
+        1 => format!("{workloads}; degraded for a reason that `workload-guard status` tells"),
+        n => format!("{workloads}; degraded for {n} reasons that `workload-guard status` tells"),
     }
 }
