@@ -24,12 +24,42 @@ pub struct Counts {
     pub ignored: usize,
 }
 
-/// Runs the workspace's tests, shows what runs, and counts.
-pub fn run(workspace: &Workspace, filter: Option<&str>, tally: &mut Tally) -> Result<()> {
+/// Runs the workspace's tests, those whose name contains `filter` if there is one.
+pub fn unit(workspace: &Workspace, filter: Option<&str>, tally: &mut Tally) -> Result<()> {
+    let mut arguments = vec!["--workspace", "--no-fail-fast"];
+    arguments.extend(filter);
+    run(workspace, "unit", &arguments, tally)
+}
+
+/// Runs the tests of the guests' own promises: a scenario can rely on them only if they hold.
+pub fn promises(
+    workspace: &Workspace,
+    container: bool,
+    machine: bool,
+    tally: &mut Tally,
+) -> Result<()> {
+    let mut arguments = vec!["--package=testbed", "--bin=xtask"];
+    let mut filters = Vec::new();
+    for (wanted, feature, filter) in [
+        (container, "--features=container-tests", "container::tests"),
+        (machine, "--features=machine-tests", "machine::tests"),
+    ] {
+        if wanted {
+            arguments.push(feature);
+            filters.push(filter);
+        }
+    }
+    arguments.push("--");
+    arguments.extend(filters);
+    run(workspace, "promises", &arguments, tally)
+}
+
+/// Runs `cargo test`, shows what runs, and counts.
+fn run(workspace: &Workspace, what: &str, arguments: &[&str], tally: &mut Tally) -> Result<()> {
     let mut command = payload::cargo();
     command
-        .args(["test", "--workspace", "--no-fail-fast", "--color=never"])
-        .args(filter)
+        .args(["test", "--color=never"])
+        .args(arguments)
         .current_dir(&workspace.workspace_root);
     let mut output = Vec::new();
     let mut shown = 0;
@@ -57,14 +87,14 @@ pub fn run(workspace: &Workspace, filter: Option<&str>, tally: &mut Tally) -> Re
     tally.passed += counts.passed;
     tally.failed += counts.failed;
     if let Some(problem) = problem {
-        println!("FAIL unit: {problem}");
+        println!("FAIL {what}: {problem}");
         tally.add(&Outcome::Failed(problem));
     }
     for _ in 0..counts.ignored {
         tally.add(&Outcome::Skipped("marked #[ignore]".into()));
     }
     if counts.ignored > 0 {
-        println!("skip unit: {} tests are marked #[ignore]", counts.ignored);
+        println!("skip {what}: {} tests are marked #[ignore]", counts.ignored);
     }
     Ok(())
 }

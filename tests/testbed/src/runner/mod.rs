@@ -31,7 +31,7 @@ pub fn run(args: &Args) -> Result<u8> {
     let mut tally = Tally::new(ci);
     if args.wants(Tier::Unit) {
         let phase = Phase::begin("unit tests");
-        cargo_test::run(&workspace, args.only.as_deref(), &mut tally)?;
+        cargo_test::unit(&workspace, args.only.as_deref(), &mut tally)?;
         phase.end();
     }
     if args.wants(Tier::Container) || args.wants(Tier::Machine) {
@@ -45,6 +45,15 @@ pub fn run(args: &Args) -> Result<u8> {
             Err(error) => report.left_out("guests", Outcome::Failed(format!("{error:#}"))),
         }
         tally = report.tally();
+        if !args.quick && args.only.is_none() {
+            let phase = Phase::begin("the guests' own promises");
+            let container = args.wants(Tier::Container) && host::is_root();
+            let machine = args.wants(Tier::Machine);
+            if container || machine {
+                cargo_test::promises(&workspace, container, machine, &mut tally)?;
+            }
+            phase.end();
+        }
     }
     println!("{}", tally.line());
     Ok(u8::from(tally.failed > 0))
