@@ -17,22 +17,33 @@ Exit status:
   127  (run, protect) the command was not found
 Otherwise run and protect end with the command's own status, since the command takes their place.";
 
+// Lines of at most 72 columns, which the manual page does not break.
 const STATUS_JSON: &str = "\
 JSON, one object:
-  version            the guard's version
-  state              normal, degraded or paused
-  state_reasons      [text]: why the state is not normal
-  capabilities       [name]: what this machine offers
-  classes            [{name, slice, quota, weight}]: quota in percent of one logical CPU, 0 for none
-  watched            [{unit, processes}]
-  workloads          [{path, pid, class, reason, cpu, source, control_group, command, since_usec}]:
-                     cpu in percent of one logical CPU, since_usec in microseconds since 1970
-  totals             {routed, recovered, failed} since the guard started
+  version        the guard's version
+  state          normal, degraded or paused
+  state_reasons  [text]: why the state is not normal
+  capabilities   [name]: what this machine offers
+  classes        [{name, slice, quota, weight}]
+                 quota in percent of one logical CPU, 0 for none
+  watched        [{unit, processes}]
+  workloads      [{path, pid, class, reason, cpu, source, control_group,
+                 command, since_usec}]
+                 cpu in percent of one logical CPU,
+                 since_usec in microseconds since 1970
+  totals         {routed, recovered, failed} since the guard started
 Keys are kept; new ones may be added.";
 
 const CONFIG_JSON: &str = "\
 JSON: a list of {key, value, origin}, in which value is what TOML would write. Keys are kept; new ones \
 may be added.";
+
+const PROTECT_HELP: &str = "\
+The command replaces this program: the same PID, terminal and exit status. All that it starts is watched, and \
+routed away when it is heavy.
+
+When the guard cannot be reached, systemd itself is asked for the scope and a warning is printed: the budget \
+is the slice's, so it holds either way. Without systemd the command is not started.";
 
 const RUN_HELP: &str = "\
 The command replaces this program: the same PID, terminal and exit status. Without a command an interactive \
@@ -62,7 +73,7 @@ pub enum Command {
         json: bool,
     },
     /// Run a command in the protected class
-    #[command(after_help = RUN_HELP)]
+    #[command(after_help = PROTECT_HELP)]
     Protect {
         /// The command with its arguments
         #[arg(required = true, trailing_var_arg = true, value_name = "CMD", value_hint = clap::ValueHint::CommandWithArguments)]

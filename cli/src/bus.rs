@@ -113,15 +113,18 @@ async fn start_guard(bus: &Connection) -> Result<(), CliError> {
         manager.start_unit(GUARD_UNIT, "replace").await
     })
     .await;
-    match result {
-        Ok(result) if result == "done" => Ok(()),
-        Ok(result) => Err(CliError::Unavailable(format!(
-            "{GUARD_UNIT} did not start (its job ended: {result}); see: journalctl --user -u {GUARD_UNIT} -n 20"
-        ))),
-        Err(error) => Err(CliError::Unavailable(format!(
-            "{GUARD_UNIT} did not start: {error}; see: systemctl --user status {GUARD_UNIT}"
-        ))),
-    }
+    let why = match result {
+        Ok(result) if result == "done" => return Ok(()),
+        Ok(result) => format!("its job ended: {result}"),
+        Err(error) => error.to_string(),
+    };
+    let facts = session::Facts::gather();
+    Err(CliError::Unavailable(match facts.no_cgroup2() {
+        Some(text) => format!("{GUARD_UNIT} did not start ({why}): {text}"),
+        None => format!(
+            "{GUARD_UNIT} did not start ({why}); see: journalctl --user -u {GUARD_UNIT} -n 20"
+        ),
+    }))
 }
 
 /// A text property that every unit has.

@@ -6,16 +6,26 @@ use clap_mangen::Man;
 use crate::args::Cli;
 
 const FILES: &str = "\
-~/.config/linux-workload-guard/guard.toml    settings; guard.toml.d/*.toml beside it are read after it
-/etc/linux-workload-guard/guard.toml         the machine's settings, read before the user's
-~/.config/linux-workload-guard/workload-guard.env    WORKLOAD_GUARD_* variables for the service, read last
-~/.config/linux-workload-guard/rules.d/*.toml    rules that name heavy commands
-$XDG_RUNTIME_DIR/linux-workload-guard/       routes, until the user logs out";
+/etc/linux-workload-guard/guard.toml, guard.toml.d/*.toml
+~/.config/linux-workload-guard/guard.toml, guard.toml.d/*.toml
+    settings, the last one wins
+~/.config/linux-workload-guard/rules.d/*.toml
+    rules that name heavy commands
+~/.config/linux-workload-guard/workload-guard.env
+    WORKLOAD_GUARD_* variables of the service, which win over all files
+$XDG_RUNTIME_DIR/linux-workload-guard/
+    routes, until the user logs out";
 
 const ENVIRONMENT: &str = "\
-DBUS_SESSION_BUS_ADDRESS, XDG_RUNTIME_DIR    where the user bus is
-SHELL       what run starts when no command is given
-NO_COLOR    when set and not empty, no colour";
+DBUS_SESSION_BUS_ADDRESS, XDG_RUNTIME_DIR
+    where the user bus is
+SHELL
+    what run starts when no command is given
+NO_COLOR
+    when set and not empty, no colour";
+
+/// Columns of the page's text: a page is shown 80 wide, with an indent.
+const WIDTH: usize = 72;
 
 /// The page as troff.
 pub fn page() -> std::io::Result<Vec<u8>> {
@@ -27,8 +37,12 @@ pub fn page() -> std::io::Result<Vec<u8>> {
     man.render_synopsis_section(&mut out)?;
     man.render_description_section(&mut out)?;
     section(&mut out, "COMMANDS");
-    for mut command in commands(root.clone()) {
+    for command in commands(root.clone()) {
         heading(&mut out, &command);
+        // Without the line that is the same everywhere, and not as wide as the terminal happens to be.
+        let mut command = command
+            .mut_arg("help", |arg| arg.hide(true))
+            .term_width(WIDTH);
         verbatim(&mut out, &command.render_long_help().to_string());
     }
     for (name, text) in [("FILES", FILES), ("ENVIRONMENT", ENVIRONMENT)] {

@@ -7,7 +7,7 @@ use guard_policy::printable::command_line;
 
 use crate::error::CliError;
 use crate::plan::Placement;
-use crate::{bus, call, exec, fallback};
+use crate::{bus, call, exec, fallback, session};
 
 /// Carries out `placement`; comes back only when it cannot.
 ///
@@ -61,7 +61,8 @@ async fn enter(placement: &Placement) -> Result<(), CliError> {
     eprintln!(
         "workload-guard: {away}\nworkload-guard: systemd put the command into {slice} without the guard"
     );
-    if let Some(text) = missing {
+    let warnings = [missing.as_deref(), session::Facts::gather().no_cgroup2()];
+    for text in warnings.into_iter().flatten() {
         eprintln!("workload-guard: {text}");
     }
     Ok(())

@@ -37,6 +37,16 @@ impl Facts {
     }
 }
 
+impl Facts {
+    /// That budgets cannot hold, and what to do about it.
+    pub fn no_cgroup2(&self) -> Option<&'static str> {
+        (!self.cgroup2).then_some(
+            "/sys/fs/cgroup is not a cgroup v2 hierarchy, which budgets need: boot with \
+             systemd.unified_cgroup_hierarchy=1",
+        )
+    }
+}
+
 /// What is missing, and what to do about it. `error` is what the attempt to connect said.
 pub fn explain(facts: &Facts, error: &str) -> String {
     if !facts.systemd {
@@ -44,10 +54,8 @@ pub fn explain(facts: &Facts, error: &str) -> String {
                 move and cannot work without it"
             .into();
     }
-    if !facts.cgroup2 {
-        return "/sys/fs/cgroup is not a cgroup v2 hierarchy, which budgets need: boot with \
-                systemd.unified_cgroup_hierarchy=1"
-            .into();
+    if let Some(text) = facts.no_cgroup2() {
+        return text.into();
     }
     let tried = match (&facts.address, &facts.runtime_dir) {
         (Some(address), _) => format!("DBUS_SESSION_BUS_ADDRESS={address}"),

@@ -198,8 +198,9 @@ fn nothing_watched(status: &Status, style: &Style) -> Vec<String> {
     };
     vec![
         style.paint(Tone::Warn, &head),
-        "  workload-guard protect CMD           starts a command there; what it starts is watched".into(),
-        "  watch.parent_units = [\"app.slice\"]   in ~/.config/linux-workload-guard/guard.toml watches all apps".into(),
+        "  workload-guard protect CMD      starts a command there; what it starts is watched".into(),
+        "  parent_units = [\"app.slice\"]    below [watch] in ~/.config/linux-workload-guard/guard.toml watches all apps"
+            .into(),
     ]
 }
 

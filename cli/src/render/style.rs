@@ -35,9 +35,7 @@ impl Style {
             std::env::var_os(name).is_some_and(|value: std::ffi::OsString| !value.is_empty())
         };
         Style {
-            width: terminal
-                .then(|| terminal_size::terminal_size().map(|(width, _)| width.0.into()))
-                .flatten(),
+            width: terminal.then(terminal_width),
             colour: terminal
                 && !set("NO_COLOR")
                 && std::env::var_os("TERM").is_none_or(|term| term != "dumb"),
@@ -60,6 +58,21 @@ impl Style {
         };
         format!("\x1b[{code}m{text}\x1b[0m")
     }
+}
+
+/// What the terminal says, else `$COLUMNS`, else the usual 80: a serial console has no size.
+fn terminal_width() -> usize {
+    let columns = || {
+        std::env::var("COLUMNS")
+            .ok()?
+            .parse()
+            .ok()
+            .filter(|&columns| columns > 0)
+    };
+    terminal_size::terminal_size()
+        .map(|(width, _)| width.0.into())
+        .or_else(columns)
+        .unwrap_or(80)
 }
 
 /// How long ago, roughly: `12 s`, `3 min`, `2 h`, `4 d`. A time ahead of now is `0 s`: clocks get set.

@@ -115,7 +115,7 @@ fn an_empty_watched_slice_is_told_with_both_ways_out() {
     );
     assert!(text.contains("workload-guard protect CMD"), "{text}");
     assert!(
-        text.contains("watch.parent_units = [\"app.slice\"]"),
+        text.contains("parent_units = [\"app.slice\"]    below [watch]"),
         "{text}"
     );
     assert!(text.contains("no workloads"), "{text}");
