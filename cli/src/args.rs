@@ -12,10 +12,11 @@ Exit status:
   1    refused or failed; the message says why
   2    wrong usage
   69   no bus, no systemd or no guard to talk to
-  77   not permitted: the process is another user's, or out of the user manager's reach
+  77   not permitted: another user's process, or one out of reach
   126  (run, protect) the command exists but cannot be executed
   127  (run, protect) the command was not found
-Otherwise run and protect end with the command's own status, since the command takes their place.";
+Otherwise run and protect end with the command's own status, since the
+command takes their place.";
 
 // Lines of at most 72 columns, which the manual page does not break.
 const STATUS_JSON: &str = "\
