@@ -68,7 +68,8 @@ pub struct Request {
 pub struct Sample {
     /// Processes in the watched units and below, in no order.
     pub processes: Vec<Process>,
-    /// Each workload's scope that still exists.
+    /// Each workload's scope that still exists, of placed ones too. A workload that three samples in a
+    /// row lack is forgotten.
     pub workloads: Vec<Usage>,
 }
 

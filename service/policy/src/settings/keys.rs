@@ -107,9 +107,9 @@ impl Value {
     }
 }
 
-/// A whole machine: no computer has more logical CPUs than 1,024 yet that runs a desktop.
+/// Every CPU of a machine with 1,024 of them, which is more than any that runs a user's session.
 const ALL_CPUS: f64 = 100.0 * 1024.0;
-/// The longest time that makes sense between two looks or attempts.
+/// The longest time that makes sense between two attempts.
 const A_DAY: f64 = 86_400.0;
 
 /// Every key with a fixed name. `classes.NAME.slice` is beside it, since its names are free.
