@@ -57,9 +57,19 @@ pub async fn inspect(
     classes: &[Class],
     parents: &[String],
 ) -> Inspection {
+    inspect_within(INSPECTION, connection, cgroups, classes, parents).await
+}
+
+async fn inspect_within(
+    limit: Duration,
+    connection: &Connection,
+    cgroups: &CgroupFs,
+    classes: &[Class],
+    parents: &[String],
+) -> Inspection {
     let late = async {
-        Timer::after(INSPECTION).await;
-        Err(format!("no answer within {} s", INSPECTION.as_secs()))
+        Timer::after(limit).await;
+        Err(format!("no answer within {} s", limit.as_secs()))
     };
     let look = async {
         let inspector = Inspector::new(connection, cgroups)

@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::fs;
 use std::os::unix::net::UnixStream;
+use std::time::Duration;
 
 use futures_lite::{FutureExt, StreamExt, future};
 use guard_policy::class::Class;
@@ -12,11 +13,14 @@ use zbus::message::Type;
 use zbus::{Connection, Message, MessageStream};
 use zvariant::{ObjectPath, OwnedValue, Value};
 
-use super::{CPU_CONTROLLER, Inspection, ensure_started, inspect};
+use super::{CPU_CONTROLLER, Inspection, ensure_started, inspect_within};
 use crate::cgroup::CgroupFs;
 use crate::units;
 
 const MANAGER: &str = "/user.slice/user-1000.slice/user@1000.service";
+
+/// Long enough for a machine that is busy with other tests.
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// One unit of the fake.
 #[derive(Clone)]
@@ -176,8 +180,7 @@ impl Fake {
         }
     }
 
-    async fn serve(&self, connection: Connection) {
-        let mut messages = MessageStream::from(&connection);
+    async fn serve(&self, connection: Connection, mut messages: MessageStream) {
         while let Some(message) = messages.next().await {
             let Ok(message) = message else { return };
             if message.message_type() == Type::MethodCall {
@@ -199,8 +202,10 @@ impl Fake {
                 .p2p()
                 .build();
             let (server, client) = future::try_zip(server, client).await.unwrap();
+            // Before the first call is sent: what arrives while nobody listens is lost.
+            let messages = MessageStream::from(&server);
             let served = async {
-                self.serve(server).await;
+                self.serve(server, messages).await;
                 panic!("the fake's connection ended early")
             };
             work(&client).or(served).await
@@ -210,7 +215,9 @@ impl Fake {
     fn inspect(&self, classes: &[Class], parents: &[&str]) -> Inspection {
         let cgroups = CgroupFs::rooted(self.tree.path());
         let parents: Vec<String> = parents.iter().map(|unit| unit.to_string()).collect();
-        self.with(async |connection| inspect(connection, &cgroups, classes, &parents).await)
+        self.with(async |connection| {
+            inspect_within(PATIENCE, connection, &cgroups, classes, &parents).await
+        })
     }
 
     fn calls(&self) -> Vec<String> {
@@ -289,8 +296,8 @@ fn an_inactive_slice_is_started() {
         .unwrap()
         .active = false;
     let found = fake.inspect(&heavy(), &[]);
-    assert_eq!(fake.calls(), ["start heavy-workload.slice"]);
     assert_eq!(found.problems, []);
+    assert_eq!(fake.calls(), ["start heavy-workload.slice"]);
     assert!(found.cgroups.contains_key("heavy-workload.slice"));
 }
 
@@ -301,8 +308,8 @@ fn a_kernel_that_lags_behind_gets_the_budget_again() {
     let cgroup = Fake::cgroup("heavy-workload.slice");
     fake.write(&cgroup, "cpu.max", "max 100000");
     let found = fake.inspect(&heavy(), &[]);
-    assert_eq!(fake.calls(), ["set heavy-workload.slice"]);
     assert_eq!(found.problems, []);
+    assert_eq!(fake.calls(), ["set heavy-workload.slice"]);
     assert_eq!(found.classes[0].quota, 400);
 }
 
@@ -457,7 +464,14 @@ fn a_manager_that_is_away_is_told() {
             .build();
         let (server, client) = future::try_zip(server, client).await.unwrap();
         drop(server);
-        inspect(&client, &CgroupFs::rooted("/nonexistent"), &heavy(), &[]).await
+        inspect_within(
+            PATIENCE,
+            &client,
+            &CgroupFs::rooted("/nonexistent"),
+            &heavy(),
+            &[],
+        )
+        .await
     });
     assert!(
         matches!(found.problems[..], [Problem::NoSystemd(_)]),
