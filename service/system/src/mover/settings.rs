@@ -1,5 +1,6 @@
 //! What must be passed again when a scope is made anew: a recreated scope has nothing else.
 
+use guard_policy::printable::printable;
 use serde::{Deserialize, Serialize};
 use zvariant::Value;
 
@@ -24,6 +25,20 @@ pub struct Setting {
     pub name: String,
     /// Its value.
     pub value: SettingValue,
+}
+
+impl Setting {
+    /// Fit to be passed to systemd, which writes text raw into a unit file: a newline in a source's
+    /// description would become settings of the unit that is made in its place, at the next
+    /// daemon-reload. Whatever is harmless stays as it is, to the letter.
+    fn harmless(mut self) -> Setting {
+        if let SettingValue::Text(text) = &mut self.value
+            && (text.contains(char::is_control) || text.ends_with('\\'))
+        {
+            *text = printable(text);
+        }
+        self
+    }
 }
 
 /// A value in one of the types that the saved properties have.
@@ -190,6 +205,7 @@ impl SavedSettings {
                 })
             })
             .filter(|setting| !is_own_name(unit, setting))
+            .map(Setting::harmless)
             .collect();
         SavedSettings {
             settings,
@@ -298,6 +314,23 @@ mod tests {
             .map(|setting| setting.name.as_str())
             .collect();
         assert_eq!(bounds, ["AllowedCPUs", "MemoryMax"]);
+    }
+
+    #[test]
+    fn a_newline_in_the_description_of_a_source_was_passed_on_raw() {
+        let saved_as = |text: &'static str| {
+            let saved = SavedSettings::of(&unit("a.scope", &[("Description", Value::from(text))]));
+            match &saved.settings[0].value {
+                SettingValue::Text(text) => text.clone(),
+                other => panic!("{other:?}"),
+            }
+        };
+        assert_eq!(
+            saved_as("x\n[Scope]\nKillMode=none"),
+            "x [Scope] KillMode=none"
+        );
+        assert_eq!(saved_as("x\\"), "x");
+        assert_eq!(saved_as("50%  & „more“"), "50%  & „more“");
     }
 
     #[test]
