@@ -174,6 +174,16 @@ impl Signals {
         ManagerEvents(receiver)
     }
 
+    /// Waits for any signal of the manager, at most this long.
+    pub async fn anything(&self, within: Duration) {
+        let listener = self.shared.changed.listen();
+        listener
+            .or(async {
+                Timer::after(within).await;
+            })
+            .await;
+    }
+
     /// Begins to note what happens to `unit`. To be called before the call whose effect is awaited.
     pub fn expect(&self, unit: &str) -> Expectation {
         let mut book = self.shared.lock();

@@ -1,7 +1,6 @@
 //! Moves of processes into a unit that exists and is delegated (AttachProcessesToUnit).
 
-use std::collections::BTreeSet;
-use std::time::Instant;
+use std::collections::BTreeMap;
 
 use guard_policy::action::Failure;
 use guard_policy::id::ProcId;
@@ -47,6 +46,16 @@ impl From<Failure> for NotAttached {
 /// PIDs in one call. Each is a write to `cgroup.procs` in the manager, which serves nobody else meanwhile.
 const BATCH: usize = 256;
 
+/// How often a process may be reported moved without being there.
+const MISSES: u32 = 3;
+
+/// What came of the calls for one process.
+#[derive(Clone, Copy, Debug, Default)]
+struct Tried {
+    moved: bool,
+    misses: u32,
+}
+
 /// How often is looked for processes that were forked meanwhile.
 const ROUNDS: usize = 64;
 
@@ -60,7 +69,7 @@ impl Mover {
         left: &mut Vec<Left>,
         mut find: impl FnMut(&mut Vec<Left>) -> Result<Vec<ProcId>, Failure>,
     ) -> Result<Vec<ProcId>, NotAttached> {
-        let mut moved = BTreeSet::new();
+        let mut tried: BTreeMap<ProcId, Tried> = BTreeMap::new();
         for _ in 0..ROUNDS {
             let mut next = find(left)?;
             next.retain(|id| !left.iter().any(|left| left.process == *id));
@@ -68,10 +77,11 @@ impl Mover {
                 break;
             }
             for batch in next.chunks(BATCH) {
-                self.attach(target, batch, left, &mut moved).await?;
+                self.attach(target, batch, left, &mut tried).await?;
             }
         }
-        Ok(moved.into_iter().collect())
+        let moved = tried.into_iter().filter(|(_, tried)| tried.moved);
+        Ok(moved.map(|(id, _)| id).collect())
     }
 
     /// One batch: together, and after an error those that are not inside one by one.
@@ -80,21 +90,15 @@ impl Mover {
         target: &Target,
         batch: &[ProcId],
         left: &mut Vec<Left>,
-        moved: &mut BTreeSet<ProcId>,
+        tried: &mut BTreeMap<ProcId, Tried>,
     ) -> Result<(), NotAttached> {
         let error = self.attach_call(target, batch).await?.err();
         // Read back whatever was answered: zombies are skipped in silence, and AccessDenied and EBUSY
         // leave a part moved.
-        let outside = self.read_back(target, batch, moved)?;
+        let outside = self.read_back(target, batch, tried)?;
         let Some(error) = error else {
             for id in outside {
-                left.push(Left {
-                    process: id,
-                    why: format!(
-                        "systemd reported it moved into {}, but it is not there",
-                        target.unit
-                    ),
-                });
+                self.missed(target, id, left, tried);
             }
             return Ok(());
         };
@@ -109,22 +113,20 @@ impl Mover {
             )));
         }
         for id in outside {
-            let Err(error) = self.attach_call(target, &[id]).await? else {
-                self.read_back(target, &[id], moved)?;
-                continue;
-            };
-            if self.read_back(target, &[id], moved)?.is_empty() {
+            let answer = self.attach_call(target, &[id]).await?;
+            if self.read_back(target, &[id], tried)?.is_empty() {
                 continue;
             }
-            match meaning(&error) {
-                Meaning::Target => {
+            match answer {
+                Ok(()) => self.missed(target, id, left, tried),
+                Err(error) if meaning(&error) == Meaning::Target => {
                     return Err(NotAttached::Target(format!(
                         "{}: {}",
                         target.unit,
                         call::text(&error)
                     )));
                 }
-                _ => left.push(Left {
+                Err(error) => left.push(Left {
                     process: id,
                     why: call::text(&error),
                 }),
@@ -133,53 +135,67 @@ impl Mover {
         Ok(())
     }
 
+    /// Takes note of a process that was reported moved and was not. The kernel skips a process that is
+    /// exiting, and such a one is gone at the next look; one that is still there after several is not.
+    fn missed(
+        &self,
+        target: &Target,
+        id: ProcId,
+        left: &mut Vec<Left>,
+        tried: &mut BTreeMap<ProcId, Tried>,
+    ) {
+        let tried = tried.entry(id).or_default();
+        tried.misses += 1;
+        if tried.misses >= MISSES {
+            left.push(Left {
+                process: id,
+                why: format!(
+                    "systemd reported it moved into {}, but it is not there",
+                    target.unit
+                ),
+            });
+        }
+    }
+
     /// The call itself; waits for a manager that is away. The outer error is the end of the matter.
     async fn attach_call(
         &self,
         target: &Target,
         batch: &[ProcId],
     ) -> Result<zbus::Result<()>, Failure> {
-        let began = Instant::now();
-        loop {
-            // Right before the call: a PID is only as good as the start time behind it.
-            let mut pids = Vec::with_capacity(batch.len());
-            for id in batch {
-                if self.proc.is_alive(*id).map_err(call::unreadable)? {
-                    pids.push(id.pid);
+        let answer = self
+            .ask("AttachProcessesToUnit", async || {
+                // Right before the call: a PID is only as good as the start time behind it.
+                let mut pids = Vec::with_capacity(batch.len());
+                for id in batch {
+                    if self.proc.is_alive(*id)? {
+                        pids.push(id.pid);
+                    }
                 }
-            }
-            if pids.is_empty() {
-                return Ok(Ok(()));
-            }
-            let method =
+                if pids.is_empty() {
+                    return Ok(());
+                }
+                // Moving a process to where it is does nothing, so this can be repeated.
                 self.manager
-                    .attach_processes_to_unit(&target.unit, &target.subcgroup, &pids);
-            match call::call("AttachProcessesToUnit", method).await {
-                // Moving a process to where it is does nothing, so the same call can be made again.
-                Err(error)
-                    if meaning(&error) == Meaning::Away && began.elapsed() < call::REPLACEMENT =>
-                {
-                    let expectation = self.signals.expect(&target.unit);
-                    let mut seen = expectation.seen();
-                    expectation.news(&mut seen, call::LOOK).await;
-                }
-                Err(error @ zbus::Error::InputOutput(_)) => {
-                    return Err(call::failure(
-                        &format!("moving processes into {}", target.unit),
-                        &error,
-                    ));
-                }
-                other => return Ok(other),
-            }
+                    .attach_processes_to_unit(&target.unit, &target.subcgroup, &pids)
+                    .await
+            })
+            .await;
+        match answer {
+            Err(error @ zbus::Error::InputOutput(_)) => Err(call::failure(
+                &format!("moving processes into {}", target.unit),
+                &error,
+            )),
+            other => Ok(other),
         }
     }
 
-    /// Sorts a batch: who is inside joins `moved`, who lives outside is answered, who ended is dropped.
+    /// Sorts a batch: who is inside is marked moved, who lives outside is answered, who ended is dropped.
     fn read_back(
         &self,
         target: &Target,
         batch: &[ProcId],
-        moved: &mut BTreeSet<ProcId>,
+        tried: &mut BTreeMap<ProcId, Tried>,
     ) -> Result<Vec<ProcId>, Failure> {
         let mut outside = Vec::new();
         for &id in batch {
@@ -188,7 +204,7 @@ impl Mover {
                 continue;
             }
             if cgroup.as_deref() == Some(target.cgroup.as_str()) {
-                moved.insert(id);
+                tried.entry(id).or_default().moved = true;
             } else {
                 outside.push(id);
             }

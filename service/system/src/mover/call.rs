@@ -1,6 +1,6 @@
 //! Calls to systemd: each has a deadline, and its error a meaning.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use async_io::Timer;
 use futures_lite::FutureExt;
@@ -8,6 +8,8 @@ use guard_policy::action::Failure;
 use workload_guard_dbus::systemd1::error_name as name;
 
 use crate::units::error_name;
+
+use super::Mover;
 
 /// How long one method call may take. A healthy manager answers in 2 ms; a reload of a large session
 /// holds it up for a few hundred.
@@ -32,6 +34,25 @@ pub async fn call<T>(what: &str, method: impl Future<Output = zbus::Result<T>>) 
         ))
     };
     method.or(late).await
+}
+
+impl Mover {
+    /// Makes a call that can be repeated, again as long as the manager is away.
+    pub(super) async fn ask<T>(
+        &self,
+        what: &str,
+        method: impl AsyncFn() -> zbus::Result<T>,
+    ) -> zbus::Result<T> {
+        let began = Instant::now();
+        loop {
+            match call(what, method()).await {
+                Err(error) if meaning(&error) == Meaning::Away && began.elapsed() < REPLACEMENT => {
+                    self.signals.anything(LOOK).await;
+                }
+                other => return other,
+            }
+        }
+    }
 }
 
 /// What an error says about the call.

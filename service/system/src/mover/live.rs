@@ -32,12 +32,11 @@ pub struct LiveScope {
 impl Mover {
     /// Every scope of ours that is loaded, in the order of its name.
     pub async fn live_scopes(&self) -> Result<Vec<LiveScope>, Failure> {
-        let rows = call::call(
-            "ListUnitsByPatterns",
-            self.manager.list_units_by_patterns(&[], &[PATTERN]),
-        )
-        .await
-        .map_err(|error| call::failure("listing the guard's scopes", &error))?;
+        let list = async || self.manager.list_units_by_patterns(&[], &[PATTERN]).await;
+        let rows = self
+            .ask("ListUnitsByPatterns", list)
+            .await
+            .map_err(|error| call::failure("listing the guard's scopes", &error))?;
         let ours = rows.into_iter().filter_map(|row| {
             let name: ScopeName = row.0.parse().ok()?;
             Some((name, row.0, row.3))
@@ -124,7 +123,8 @@ impl Mover {
 
     /// Whether systemd has a unit of that name loaded.
     pub async fn is_loaded(&self, unit: &str) -> Result<bool, Failure> {
-        match call::call("GetUnit", self.manager.get_unit(unit)).await {
+        let get = async || self.manager.get_unit(unit).await;
+        match self.ask("GetUnit", get).await {
             Ok(_) => Ok(true),
             Err(error) if name_of(&error) == Some(error_name::NO_SUCH_UNIT) => Ok(false),
             Err(error) => Err(call::failure(&format!("looking for {unit}"), &error)),

@@ -138,11 +138,9 @@ impl Mover {
                 "Description",
                 SettingValue::Text(format!("{} on its way back", route.unit)),
             );
-            let entered = self
-                .enter(trip, &spec)
+            self.enter_or_join(trip, &spec)
                 .await
                 .map_err(|error| error.into_failure(&name))?;
-            debug_assert_eq!(entered, cgroup);
             let target = Target {
                 unit: name,
                 subcgroup: String::new(),
@@ -205,12 +203,8 @@ impl Mover {
         .to_string();
         let mut spec = self.stand_in_spec(trip, name.clone(), ties);
         let cgroup = loop {
-            match self.enter(trip, &spec).await {
+            match self.enter_or_join(trip, &spec).await {
                 Ok(cgroup) => break cgroup,
-                // From an earlier return of the same tree, of which a part is still there.
-                Err(NotStarted::Exists) if self.view(&name).await?.alive() => {
-                    break self.cgroup_of(&spec);
-                }
                 // The slice may be masked; where desktops put programs is there on every system.
                 Err(NotStarted::Refused(failure))
                     if spec.slice != super::source::FALLBACK_SLICE =>
@@ -276,6 +270,24 @@ impl Mover {
                 Err(NotStarted::Gone(_)) => {}
                 Err(other) => return Err(other),
             }
+        }
+    }
+
+    /// The same for a scope of ours that may be there already: from a recovery that was cut off, or from
+    /// an earlier return of a part of the tree. It may still wait for its start, or be on its way out.
+    async fn enter_or_join(&self, trip: &mut Trip<'_>, spec: &Spec) -> Result<String, NotStarted> {
+        let expectation = self.signals.expect(&spec.name);
+        let deadline = Instant::now() + call::UNLOAD;
+        loop {
+            match self.enter(trip, spec).await {
+                Err(NotStarted::Exists) if Instant::now() < deadline => {}
+                other => return other,
+            }
+            if self.view(&spec.name).await?.alive() {
+                return Ok(self.cgroup_of(spec));
+            }
+            let mut seen = expectation.seen();
+            expectation.news(&mut seen, call::LOOK).await;
         }
     }
 

@@ -302,7 +302,8 @@ impl Mover {
     /// Stops a unit and waits until it is unloaded; one that is not loaded is no error.
     pub(super) async fn stop_and_wait(&self, unit: &str) -> Result<(), Failure> {
         let expectation = self.signals.expect(unit);
-        match call::call("StopUnit", self.manager.stop_unit(unit, "replace")).await {
+        let stop = async || self.manager.stop_unit(unit, "replace").await;
+        match self.ask("StopUnit", stop).await {
             Ok(_) => {}
             Err(error) if name_of(&error) == Some(error_name::NO_SUCH_UNIT) => return Ok(()),
             Err(error) => return Err(call::failure(&format!("stopping {unit}"), &error)),
@@ -326,11 +327,8 @@ impl Mover {
         let deadline = Instant::now() + call::UNLOAD;
         let mut seen = expectation.seen();
         loop {
-            match call::call("GetUnit", self.manager.get_unit(unit)).await {
-                Ok(_) => {}
-                Err(error) if name_of(&error) == Some(error_name::NO_SUCH_UNIT) => return Ok(true),
-                Err(error) if meaning(&error) == Meaning::Away => {}
-                Err(error) => return Err(call::failure(&format!("looking for {unit}"), &error)),
+            if !self.is_loaded(unit).await? {
+                return Ok(true);
             }
             if Instant::now() > deadline {
                 return Ok(false);

@@ -128,7 +128,7 @@ impl Mover {
     }
 
     pub(super) async fn view(&self, unit: &str) -> Result<UnitView, Failure> {
-        call::call("GetAll", units::view(&self.conn, unit))
+        self.ask("GetAll", async || units::view(&self.conn, unit).await)
             .await
             .map_err(|error| call::failure(&format!("reading {unit}"), &error))
     }
