@@ -69,18 +69,30 @@ pub fn install(args: InstallArgs) -> Result<()> {
         );
     }
     let places = Places::from_environment()?;
-    // What stands in the way is said before anything is built.
-    foreign::check(&places, &Manifest::read(&places)?.unwrap_or_default())?;
+    let mut session = Systemctl::new();
+    may_install(&places, &mut session, &args)?;
     let dist = match &args.dist {
         Some(folder) => Dist::at(folder)?,
         None => Dist::build()?,
     };
-    install_into(&places, &dist, &mut Systemctl::new(), &args)
+    install_into(&places, &dist, &mut session, &args)
 }
 
 /// Uninstalls for the user who runs it.
 pub fn uninstall(args: UninstallArgs) -> Result<()> {
     uninstall_from(&Places::from_environment()?, &mut Systemctl::new(), &args)
+}
+
+/// What stands in the way, told before anything is built or written.
+fn may_install(places: &Places, session: &mut impl Session, args: &InstallArgs) -> Result<()> {
+    foreign::check(places, &Manifest::read(places)?.unwrap_or_default())?;
+    if let (Err(error), false) = (session.reachable(), args.no_start) {
+        bail!(
+            "no systemd user manager to start the guard ({error:#}); nothing was changed. Log in as this user or run \
+             `loginctl enable-linger`, or install the files alone with --no-start"
+        );
+    }
+    Ok(())
 }
 
 fn install_into(
@@ -90,14 +102,7 @@ fn install_into(
     args: &InstallArgs,
 ) -> Result<()> {
     let before = Manifest::read(places)?;
-    foreign::check(places, before.as_ref().unwrap_or(&Manifest::default()))?;
     let reachable = session.reachable();
-    if let (Err(error), false) = (&reachable, args.no_start) {
-        bail!(
-            "no systemd user manager to start the guard ({error:#}); nothing was changed. Log in as this user or run \
-             `loginctl enable-linger`, or install the files alone with --no-start"
-        );
-    }
     let ran = reachable.is_ok()
         && session.succeeds(&["systemctl", "--user", "--quiet", "is-active", UNIT]);
     write_files(places, dist, before.as_ref())?;

@@ -75,6 +75,7 @@ impl Fixture {
     }
 
     fn install_with(&mut self, args: &InstallArgs) -> Result<()> {
+        may_install(&self.places, &mut self.session, args)?;
         install_into(&self.places, &self.dist, &mut self.session, args)
     }
 
