@@ -47,6 +47,7 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
             .cgroup(std::process::id())
             .context("this process has no control group")?,
     };
+    let machine = Machine::read()?;
     let mut rows = Vec::new();
     for &count in &options.counts {
         eprintln!("{count} idle processes, {PER_GROUP} in each control group …");
@@ -65,7 +66,6 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
         rows.push(Row::new(Side::Guard, count, herd.groups(), &guard));
         rows.push(Row::new(Side::Python, count, herd.groups(), &python));
     }
-    let machine = Machine::read()?;
     print!("{}", report::table(&machine, &rows));
     std::fs::write(&options.output, report::tsv(&machine, &rows))
         .with_context(|| options.output.display().to_string())?;

@@ -79,6 +79,8 @@ pub struct Machine {
     cpus: usize,
     kernel: String,
     build: &'static str,
+    /// Of one minute: what else the machine did.
+    load: String,
 }
 
 impl Machine {
@@ -91,7 +93,9 @@ impl Machine {
         let date = Command::new("date")
             .args(["-u", "+%Y-%m-%dT%H:%MZ"])
             .output()?;
+        let load = fs::read_to_string("/proc/loadavg")?;
         Ok(Machine {
+            load: load.split(' ').next().unwrap_or_default().to_owned(),
             date: String::from_utf8_lossy(&date.stdout).trim().to_owned(),
             cpu: model.map_or("unknown", |(_, name)| name).to_owned(),
             cpus: std::thread::available_parallelism()?.get(),
@@ -113,9 +117,12 @@ impl Machine {
             cpus,
             kernel,
             build,
+            load,
         } = self;
         [
-            format!("{date}, {cpu}, {cpus} CPUs, Linux {kernel}, {build} build"),
+            format!(
+                "{date}, {cpu}, {cpus} CPUs, Linux {kernel}, {build} build, load average {load}"
+            ),
             "again: cargo run --release -p guard-benchmarks -- tick".to_owned(),
         ]
     }
@@ -232,6 +239,7 @@ mod tests {
             cpus: 2,
             kernel: "6.12".to_owned(),
             build: "release",
+            load: "0.10".to_owned(),
         };
         let guard = Row::new(Side::Guard, 100, 5, &[outcome(1_000, 1_000, 1500)]);
         let mut python = Row::new(Side::Python, 100, 5, &[outcome(10_000, 10_000, 9000)]);
