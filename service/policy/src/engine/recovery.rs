@@ -7,6 +7,10 @@ use crate::event::{Usage, Workload};
 use crate::id::{Moment, ProcId};
 use crate::settings::Settings;
 
+/// A sample comes at its time give or take some milliseconds. Where the dwell is a multiple of the interval, as it
+/// is by default, one that comes a bit early would else cost a whole interval.
+const JITTER_PART: u32 = 10;
+
 /// A workload with its counters.
 #[derive(Clone, Debug)]
 pub struct Tracked {
@@ -82,7 +86,7 @@ impl Tracked {
         let since = self.low_since?;
         let due = self.workload.placement == Placement::Routed
             && self.low_samples >= settings.recovery.samples
-            && now.since(since) >= settings.recovery.dwell
+            && now.since(since) + settings.sampling.interval / JITTER_PART >= settings.recovery.dwell
             && self.not_before.is_none_or(|moment| moment <= now);
         self.cpu.filter(|_| due)
     }

@@ -65,6 +65,19 @@ fn a_sample_at_the_threshold_starts_the_count_again() {
 }
 
 #[test]
+fn a_sample_a_millisecond_early_cost_a_whole_interval() {
+    let mut machine = routed();
+    machine.sample();
+    machine.now += Duration::from_millis(3);
+    assert_eq!(burn(&mut machine, 0.0), []);
+    machine.now -= Duration::from_millis(3);
+    for _ in 0..9 {
+        assert_eq!(burn(&mut machine, 0.0), []);
+    }
+    assert_eq!(burn(&mut machine, 0.0), calm(0.0, 11));
+}
+
+#[test]
 fn the_dwell_alone_is_not_enough() {
     let mut settings = Settings::default();
     settings.recovery.dwell = Duration::ZERO;
