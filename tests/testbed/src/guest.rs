@@ -17,7 +17,8 @@ pub trait Guest {
     ///
     /// Its stdout and stderr go to `sink` as they come. An error means that the status is not known: the
     /// guest died, or `timeout` passed (the command is then killed, its output so far has been delivered).
-    fn run(&mut self, argv: &[&str], timeout: Duration, sink: &mut dyn FnMut(&[u8])) -> Result<i32>;
+    fn run(&mut self, argv: &[&str], timeout: Duration, sink: &mut dyn FnMut(&[u8]))
+    -> Result<i32>;
 
     /// The guest's journal and list of coredumps since boot, for a failure report.
     fn journal(&mut self) -> Result<String>;

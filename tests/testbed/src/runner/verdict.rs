@@ -23,7 +23,10 @@ pub fn judge(status: i32, output: &str, journal: &str) -> Outcome {
             Some(reason) => Outcome::Skipped(reason.to_owned()),
             None => Outcome::Failed("it was skipped (status 77) without a reason".into()),
         },
-        _ => Outcome::Failed(format!("exit status {status}")),
+        _ => Outcome::Failed(match last {
+            Some(last) => format!("exit status {status}: {last}"),
+            None => format!("exit status {status}"),
+        }),
     }
 }
 
@@ -56,7 +59,11 @@ mod tests {
     #[test]
     fn the_exit_status_decides_when_nothing_crashed() {
         assert_eq!(judge(0, "", CALM), Outcome::Passed);
-        assert_eq!(judge(1, "x", CALM), Outcome::Failed("exit status 1".into()));
+        assert_eq!(judge(1, "", CALM), Outcome::Failed("exit status 1".into()));
+        assert_eq!(
+            judge(137, "a\nwhy\n", CALM),
+            Outcome::Failed("exit status 137: why".into())
+        );
         assert_eq!(
             judge(77, "step\nno cpu controller\n\n", CALM),
             Outcome::Skipped("no cpu controller".into())
