@@ -112,7 +112,7 @@ impl ProcFs {
         Ok(found.then(|| fields::split_argv(&bytes)))
     }
 
-    /// The user ids of a process, and whether it is the leader of its thread group.
+    /// The user ids of a process.
     pub fn uids(&self, pid: u32) -> io::Result<Option<Uids>> {
         let path = self.file(pid, "status");
         match self.text(pid, "status")? {
@@ -124,7 +124,7 @@ impl ProcFs {
         }
     }
 
-    /// Each thread's id and scheduling policy (`SCHED_*`, field 41 of its `stat`).
+    /// Each thread's id and `stat`, which holds its own scheduling policy.
     pub fn policies(&self, pid: u32) -> io::Result<Option<Vec<(u32, Stat)>>> {
         let Some(tids) = numeric_entries(&self.file(pid, "task"))? else {
             return Ok(None);
