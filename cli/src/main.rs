@@ -6,7 +6,6 @@ mod call;
 mod error;
 mod exec;
 mod fallback;
-mod files;
 mod manual;
 mod offline;
 mod place;

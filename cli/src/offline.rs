@@ -3,12 +3,12 @@
 use std::path::PathBuf;
 
 use clap::CommandFactory;
+use guard_files::Texts;
 use guard_policy::rules::{RuleSet, shipped_layers};
 use guard_policy::settings::{self, Sources};
 
 use crate::args::Cli;
 use crate::error::CliError;
-use crate::files::{self, Texts};
 use crate::plan::Offline;
 
 /// Carries out `what` and answers what goes to stdout.
@@ -34,11 +34,12 @@ fn as_text(bytes: Vec<u8>) -> Result<String, CliError> {
 }
 
 fn texts(paths: &[PathBuf]) -> Result<Texts, CliError> {
-    if paths.is_empty() {
-        files::installed(&files::folders(|name| std::env::var_os(name)))
+    let texts = if paths.is_empty() {
+        guard_files::installed(&guard_files::folders(|name| std::env::var_os(name)))
     } else {
-        files::named(paths)
-    }
+        guard_files::named(paths)
+    };
+    texts.map_err(|unreadable| CliError::Failed(unreadable.to_string()))
 }
 
 /// Every mistake at once, a line each, or what was read and found good.

@@ -111,8 +111,8 @@ impl<B: Workload1Backend> Workload1<B> {
         self.0.control_group()
     }
 
-    /// Command line of its root process, made printable.
-    #[zbus(property(emits_changed_signal = "const"))]
+    /// Command line of its root process at the last sample, made printable.
+    #[zbus(property(emits_changed_signal = "false"))]
     fn command(&self) -> String {
         self.0.command()
     }

@@ -1,10 +1,10 @@
-//! Reads the settings and rules; what they mean is decided in `guard-policy`.
+//! The settings and rules in force; what they mean is decided in `guard-policy`.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use guard_policy::rules::{RuleSet, shipped_layers};
-use guard_policy::settings::{self, Effective, Layer, Settings, Sources};
+use guard_policy::settings::{self, Effective, Settings, Sources};
 
 /// What every setting's environment variable starts with.
 const VARIABLE_PREFIX: &str = "WORKLOAD_GUARD_";
@@ -38,17 +38,9 @@ impl Config {
     ///
     /// The error names every file, line and key that is wrong.
     pub fn load(folders: &[PathBuf]) -> Result<Config, String> {
-        let mut files = Vec::new();
+        let texts = guard_files::installed(folders).map_err(|error| error.to_string())?;
         let mut rules = shipped_layers();
-        for folder in folders {
-            files.extend(read(&folder.join("guard.toml"))?);
-            for path in toml_files(&folder.join("guard.toml.d"))? {
-                files.extend(read(&path)?);
-            }
-            for path in toml_files(&folder.join("rules.d"))? {
-                rules.extend(read(&path)?);
-            }
-        }
+        rules.extend(texts.rules);
         let env = std::env::vars_os()
             .filter_map(|(name, value)| {
                 let name = name.into_string().ok()?;
@@ -56,7 +48,10 @@ impl Config {
                     .then(|| (name, value.to_string_lossy().into_owned()))
             })
             .collect();
-        let loaded = settings::load(&Sources { files, env });
+        let loaded = settings::load(&Sources {
+            files: texts.settings,
+            env,
+        });
         let rules = RuleSet::parse(&rules);
         match (loaded, rules) {
             (Ok(loaded), Ok(rules)) => {
@@ -75,41 +70,6 @@ impl Config {
             (Ok(_), Err(two)) => Err(two.to_string()),
         }
     }
-}
-
-/// A file as a layer; none when it is not there.
-fn read(path: &Path) -> Result<Option<Layer>, String> {
-    match std::fs::read_to_string(path) {
-        Ok(text) => Ok(Some(Layer {
-            origin: path.display().to_string(),
-            text,
-        })),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(format!("{}: {error}", path.display())),
-    }
-}
-
-/// The `*.toml` files of a folder in order of their names; none when there is no folder.
-fn toml_files(folder: &Path) -> Result<Vec<PathBuf>, String> {
-    let entries = match std::fs::read_dir(folder) {
-        Ok(entries) => entries,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(format!("{}: {error}", folder.display())),
-    };
-    let mut paths = Vec::new();
-    for entry in entries {
-        let path = entry
-            .map_err(|error| format!("{}: {error}", folder.display()))?
-            .path();
-        if path
-            .extension()
-            .is_some_and(|extension| extension == "toml")
-        {
-            paths.push(path);
-        }
-    }
-    paths.sort();
-    Ok(paths)
 }
 
 #[cfg(test)]

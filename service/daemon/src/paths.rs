@@ -2,8 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-/// Folder name of this project below each base folder.
-const FOLDER: &str = "linux-workload-guard";
+use guard_files::FOLDER;
 
 /// Every place that the daemon reads or writes.
 #[derive(Clone, Debug)]
@@ -26,13 +25,8 @@ impl Paths {
                  start the guard with `systemctl --user start workload-guard`"
             )
         })?;
-        let mut config = vec![Path::new("/etc").join(FOLDER)];
-        let home = folder("XDG_CONFIG_HOME")
-            .map(PathBuf::from)
-            .or_else(|| folder("HOME").map(|home| Path::new(&home).join(".config")));
-        config.extend(home.map(|home| home.join(FOLDER)));
         Ok(Paths {
-            config,
+            config: guard_files::folders(|name| std::env::var_os(name)),
             runtime: Path::new(&runtime).join(FOLDER),
         })
     }

@@ -11,9 +11,10 @@ use serde_json::Value;
 const ALLOWED: &[(&str, &[&str])] = &[
     ("workload-guard-dbus", &[]),
     ("guard-policy", &[]),
+    ("guard-files", &["guard-policy"]),
     ("guard-system", &["guard-policy", "workload-guard-dbus"]),
-    ("workload-guardd", &["guard-policy", "guard-system", "workload-guard-dbus"]),
-    ("workload-guard", &["guard-policy", "workload-guard-dbus"]),
+    ("workload-guardd", &["guard-files", "guard-policy", "guard-system", "workload-guard-dbus"]),
+    ("workload-guard", &["guard-files", "guard-policy", "workload-guard-dbus"]),
     ("testbed", &[]),
     ("guard-scenarios", &["workload-guard-dbus"]),
     ("guard-benchmarks", &["guard-policy", "guard-system", "workload-guard-dbus"]),

@@ -73,7 +73,7 @@ impl Workload1Backend for WorkloadObject {
     }
 
     fn command(&self) -> String {
-        self.first.row.command.clone()
+        self.view().row.command
     }
 
     fn since(&self) -> u64 {

@@ -18,10 +18,11 @@ use async_io::Timer;
 use futures::StreamExt;
 use futures::channel::mpsc::UnboundedReceiver;
 use futures_lite::future;
-use guard_policy::action::Failure;
+use guard_policy::action::{Failure, Placement};
 use guard_policy::engine::Engine;
 use guard_policy::event::{Event, Ticket};
 use guard_policy::id::Moment;
+use guard_policy::printable::command_line;
 use guard_system::cgroup::CgroupFs;
 use guard_system::mover::Mover;
 use guard_system::proc::ProcFs;
@@ -254,9 +255,27 @@ impl Guard {
         for unit in gone {
             self.gone(&unit).await;
         }
+        self.read_commands();
         self.watched = look.watched;
         self.scope_pids = look.scope_pids;
         self.decide(Event::Sample(look.sample));
+    }
+
+    /// Reads the commands of placed workloads again: who attaches itself goes on to execute another
+    /// program, as `workload-guard run` does.
+    fn read_commands(&mut self) {
+        for Record { route, .. } in self.routes.values_mut() {
+            if route.placement == Placement::Placed
+                && self.proc.is_alive(route.root).unwrap_or(false)
+                && let Ok(Some(argv)) = self.proc.argv(route.root.pid)
+                && !argv.is_empty()
+            {
+                let command = command_line(&argv);
+                if command != route.command {
+                    route.command = command;
+                }
+            }
+        }
     }
 
     /// Lets the engine decide, and queues what follows.

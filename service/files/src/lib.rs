@@ -1,4 +1,5 @@
-//! The settings and rule files that the guard would read, in its order.
+//! The settings and rule files that the guard reads, in its order. The daemon reads them, and the
+//! command line checks them: one piece of code, so that a check speaks of what the daemon would do.
 
 use std::ffi::OsString;
 use std::io;
@@ -6,9 +7,18 @@ use std::path::{Path, PathBuf};
 
 use guard_policy::settings::Layer;
 
-use crate::error::CliError;
+/// Folder name of this project below each base folder (XDG Base Directory Specification).
+pub const FOLDER: &str = "linux-workload-guard";
 
-const FOLDER: &str = "linux-workload-guard";
+/// A file or folder that is there and cannot be read.
+#[derive(Debug, thiserror::Error)]
+#[error("{}: {error}", path.display())]
+pub struct Unreadable {
+    /// Which.
+    pub path: PathBuf,
+    /// The system's words.
+    pub error: io::Error,
+}
 
 /// Texts of settings and of rules, the lowest first.
 #[derive(Debug, Default)]
@@ -34,12 +44,13 @@ pub fn folders(variable: impl Fn(&str) -> Option<OsString>) -> Vec<PathBuf> {
 }
 
 /// What lies in `folders`.
-pub fn installed(folders: &[PathBuf]) -> Result<Texts, CliError> {
+pub fn installed(folders: &[PathBuf]) -> Result<Texts, Unreadable> {
     let mut texts = Texts::default();
     for folder in folders {
-        let main = folder.join("guard.toml");
-        if main.exists() {
-            texts.settings.push(read(&main)?);
+        match read(&folder.join("guard.toml")) {
+            Ok(layer) => texts.settings.push(layer),
+            Err(absent) if absent.error.kind() == io::ErrorKind::NotFound => {}
+            Err(unreadable) => return Err(unreadable),
         }
         for path in toml_files(&folder.join("guard.toml.d"))? {
             texts.settings.push(read(&path)?);
@@ -52,7 +63,7 @@ pub fn installed(folders: &[PathBuf]) -> Result<Texts, CliError> {
 }
 
 /// These files, each for itself: a file in a folder `rules.d` holds rules, any other one settings.
-pub fn named(paths: &[PathBuf]) -> Result<Texts, CliError> {
+pub fn named(paths: &[PathBuf]) -> Result<Texts, Unreadable> {
     let mut texts = Texts::default();
     for path in paths {
         let folder = std::path::absolute(path)
@@ -68,22 +79,22 @@ pub fn named(paths: &[PathBuf]) -> Result<Texts, CliError> {
     Ok(texts)
 }
 
-fn read(path: &Path) -> Result<Layer, CliError> {
-    let text = std::fs::read_to_string(path).map_err(|error| failed(path, &error))?;
+fn read(path: &Path) -> Result<Layer, Unreadable> {
+    let text = std::fs::read_to_string(path).map_err(|error| failed(path, error))?;
     Ok(Layer {
         origin: path.display().to_string(),
         text,
     })
 }
 
-fn toml_files(folder: &Path) -> Result<Vec<PathBuf>, CliError> {
+fn toml_files(folder: &Path) -> Result<Vec<PathBuf>, Unreadable> {
     let entries = match std::fs::read_dir(folder) {
         Ok(entries) => entries,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(failed(folder, &error)),
+        Err(error) => return Err(failed(folder, error)),
     };
     let paths: io::Result<Vec<PathBuf>> = entries.map(|entry| Ok(entry?.path())).collect();
-    let mut paths = paths.map_err(|error| failed(folder, &error))?;
+    let mut paths = paths.map_err(|error| failed(folder, error))?;
     paths.retain(|path| {
         path.extension()
             .is_some_and(|extension| extension == "toml")
@@ -92,8 +103,11 @@ fn toml_files(folder: &Path) -> Result<Vec<PathBuf>, CliError> {
     Ok(paths)
 }
 
-fn failed(path: &Path, error: &io::Error) -> CliError {
-    CliError::Failed(format!("{}: {error}", path.display()))
+fn failed(path: &Path, error: io::Error) -> Unreadable {
+    Unreadable {
+        path: path.to_owned(),
+        error,
+    }
 }
 
 #[cfg(test)]
