@@ -167,6 +167,8 @@ fn write_files(places: &Places, dist: &Dist, before: Option<&Manifest>) -> Resul
             0o644,
         ))?;
     }
+    // `systemctl enable` would make it and `disable` would leave it.
+    staged.folder(&places.own_units)?;
     let path = places.manifest();
     // Before the list of folders is taken, which it belongs to.
     staged.folder(path.parent().unwrap_or(&places.data))?;

@@ -127,6 +127,21 @@ fn a_first_installation_writes_all_files_and_starts_the_guard() {
 }
 
 #[test]
+fn the_folder_of_enabled_units_was_left_behind() {
+    let mut fixture = Fixture::new();
+    fixture.install().unwrap();
+    assert!(fixture.places.own_units.is_dir());
+    fixture.uninstall(false);
+    assert!(!fixture.places.home.join(".config/systemd").exists());
+
+    // But what was there before stays.
+    fs::create_dir_all(&fixture.places.own_units).unwrap();
+    fixture.install().unwrap();
+    fixture.uninstall(false);
+    assert!(fixture.places.own_units.is_dir());
+}
+
+#[test]
 fn uninstall_leaves_the_home_as_it_was_but_for_the_persons_data() {
     let mut fixture = Fixture::new();
     fs::create_dir_all(fixture.places.units.join("mine.service.d")).unwrap();
