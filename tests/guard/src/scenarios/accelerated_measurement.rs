@@ -33,7 +33,7 @@ const SETTINGS: Settings<'static> = &[
 const TRIALS: usize = 5;
 const DETECTION: f64 = 0.80;
 const RECOVERY: f64 = 1.57;
-/// After a burst: more than the three samples that a route takes.
+/// After a burst: more than the three samples that a route takes. And how long the load goes on once it is routed.
 const WINDOW: Duration = Duration::from_secs(1);
 
 fn run(session: &Session) -> Verdict {
@@ -52,9 +52,13 @@ fn run(session: &Session) -> Verdict {
         let mark = guard.signals.mark();
         let begin = Instant::now();
         busy(work.pid)?;
-        let (at, _) = guard.signals.routed_after(mark, work.pid, PATIENCE)?;
+        let (at, routed) = guard.signals.routed_after(mark, work.pid, PATIENCE)?;
         let detection = (at - begin).as_secs_f64();
 
+        hold("it stays routed while busy", WINDOW, || {
+            ensure!(work.now_in()? == routed.destination, "it was moved");
+            Ok(())
+        })?;
         let mark = guard.signals.mark();
         let begin = Instant::now();
         idle(work.pid)?;
