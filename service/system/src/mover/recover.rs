@@ -15,7 +15,7 @@ use super::call;
 use super::hold::Held;
 use super::place::cgroup_of;
 use super::plan::{Plan, plan};
-use super::record::{Arrival, Left, Route};
+use super::record::{Arrival, Left, Route, SourceKind};
 use super::scope::{NotStarted, Spec};
 use super::settings::SettingValue;
 use super::ties::Ties;
@@ -55,7 +55,7 @@ impl Mover {
         }
         // From before the first move, so that no removal is missed.
         let removal = self.signals.expect(&route.source.unit);
-        let (view, mut way) = self.way(route).await?;
+        let (view, mut way) = self.way(route, &removal).await?;
         if way == Plan::Attach {
             match self.attach_home(&mut trip).await {
                 Ok(cgroup) => return self.arrived(trip, cgroup, None, String::new()),
@@ -63,7 +63,7 @@ impl Mover {
                 Err(error) => {
                     let why = error.into_failure().to_string();
                     // It may have ended just now.
-                    way = match self.way(route).await?.1 {
+                    way = match self.way(route, &removal).await?.1 {
                         Plan::Attach => Plan::Return { tied: true, why },
                         other => other,
                     };
@@ -101,13 +101,31 @@ impl Mover {
         }
     }
 
-    async fn way(&self, route: &Route) -> Result<(Option<UnitView>, Plan), Failure> {
-        let view = match route.source.unit.as_str() {
-            "" => None,
-            unit => Some(self.view(unit).await?),
-        };
-        let way = plan(&route.source, view.as_ref(), &route.unit);
-        Ok((view, way))
+    /// Looks at the source, and which way there is to it.
+    async fn way(
+        &self,
+        route: &Route,
+        removal: &Expectation,
+    ) -> Result<(Option<UnitView>, Plan), Failure> {
+        let source = &route.source;
+        let deadline = Instant::now() + call::UNLOAD;
+        loop {
+            let view = match source.unit.as_str() {
+                "" => None,
+                unit => Some(self.view(unit).await?),
+            };
+            // A scope that has just been emptied seems alive until systemd hears of it.
+            let ending = source.kind == SourceKind::Scope
+                && view
+                    .as_ref()
+                    .is_some_and(|view| view.alive() && !self.populated(view.text("ControlGroup")));
+            if !ending || Instant::now() > deadline {
+                let way = plan(source, view.as_ref(), &route.unit);
+                return Ok((view, way));
+            }
+            let mut seen = removal.seen();
+            removal.news(&mut seen, call::LOOK).await;
+        }
     }
 
     /// Attaches everything to the living source.
@@ -283,8 +301,9 @@ impl Mover {
                 Err(NotStarted::Exists) if Instant::now() < deadline => {}
                 other => return other,
             }
-            if self.view(&spec.name).await?.alive() {
-                return Ok(self.cgroup_of(spec));
+            let cgroup = self.cgroup_of(spec);
+            if self.view(&spec.name).await?.alive() && self.populated(&cgroup) {
+                return Ok(cgroup);
             }
             let mut seen = expectation.seen();
             expectation.news(&mut seen, call::LOOK).await;

@@ -1,7 +1,7 @@
 //! Out of the source, into a class's slice.
 
 use std::collections::BTreeSet;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use guard_policy::action::{Failure, Move, Placement};
 use guard_policy::class::Class;
@@ -11,7 +11,7 @@ use guard_policy::printable::{command_line, printable};
 use workload_guard_dbus::scope::{Origin, ScopeName};
 
 use super::Mover;
-use super::attach::Target;
+use super::attach::{NotAttached, Target};
 use super::call;
 use super::hold::Held;
 use super::judge::Judge;
@@ -106,12 +106,7 @@ impl Mover {
         // share by threads.
         spec.set("CPUWeight", SettingValue::Number(100));
 
-        let cgroup = match self.start(&spec, &held).await {
-            Ok(cgroup) => cgroup,
-            // The same tree was here before, and a part of it still is: it joins that.
-            Err(NotStarted::Exists) => self.join(&spec, root).await?,
-            Err(other) => return Err(other.into_failure(&unit)),
-        };
+        let cgroup = self.start_or_join(&spec, &held).await?;
         let left = self.take_along(&unit, &cgroup, &from, others, &judge).await;
         Ok(Route {
             unit,
@@ -229,8 +224,29 @@ impl Mover {
         Ok(members)
     }
 
-    /// Puts the root into the scope of that very name, which exists.
-    async fn join(&self, spec: &Spec, root: ProcId) -> Result<String, Failure> {
+    /// Makes the scope, or joins the one of that very name: the same tree was here before, and a part of
+    /// it still is, or systemd has not yet heard that it left.
+    async fn start_or_join(&self, spec: &Spec, held: &Held) -> Result<String, Failure> {
+        let expectation = self.signals.expect(&spec.name);
+        let deadline = Instant::now() + call::UNLOAD;
+        loop {
+            match self.start(spec, held).await {
+                Ok(cgroup) => return Ok(cgroup),
+                Err(NotStarted::Exists) if Instant::now() < deadline => {}
+                Err(other) => return Err(other.into_failure(&spec.name)),
+            }
+            if self.populated(&self.cgroup_of(spec))
+                && let Some(cgroup) = self.join(spec, held.id).await?
+            {
+                return Ok(cgroup);
+            }
+            let mut seen = expectation.seen();
+            expectation.news(&mut seen, call::LOOK).await;
+        }
+    }
+
+    /// Puts the root into a scope that exists; none when that ended meanwhile.
+    async fn join(&self, spec: &Spec, root: ProcId) -> Result<Option<String>, Failure> {
         let cgroup = self.cgroup_of(spec);
         let target = Target {
             unit: spec.name.clone(),
@@ -244,10 +260,14 @@ impl Mover {
                 let first = !std::mem::replace(&mut asked, true);
                 Ok(if first { vec![root] } else { Vec::new() })
             })
-            .await
-            .map_err(|error| error.into_failure())?;
+            .await;
+        let moved = match moved {
+            Ok(moved) => moved,
+            Err(NotAttached::Target(_)) => return Ok(None),
+            Err(NotAttached::Failed(failure)) => return Err(failure),
+        };
         match left.pop() {
-            _ if moved.contains(&root) => Ok(cgroup),
+            _ if moved.contains(&root) => Ok(Some(cgroup)),
             Some(left) => Err(Failure::SystemdRefused(format!(
                 "{} exists already, and {}",
                 spec.name, left.why
