@@ -61,22 +61,30 @@ fn run(session: &Session) -> Verdict {
         Ok(path) => bail!("no pidfd at all: attached as {path}"),
     }
 
-    let first = load(&["spin", "--idle"]).start()?;
-    let other = load(&["spin", "--idle"]).start()?;
-    guard.attach_fds(
-        vec![pidfd(first.pid)?.into(), pidfd(other.pid)?.into()],
-        "heavy",
-        "",
-    )?;
-    let its = first.now_in()?;
+    let nest = load(&["nest", "2"]).start()?;
+    let (one, two) = (nest.members[0], nest.members[1]);
+    guard.attach_fds(vec![pidfd(one)?.into(), pidfd(two)?.into()], "heavy", "")?;
+    let its = proc::cgroup_of(one)?;
     ensure!(
-        its.contains(HEAVY) && other.now_in()? == its,
+        its.contains(HEAVY) && proc::cgroup_of(two)? == its,
         "two in one call are in {its} and in {}",
-        other.now_in()?
+        proc::cgroup_of(two)?
     );
-    step("two in one call: one workload");
-    drop(first);
-    drop(other);
+    // Each workload goes back to one place.
+    let elsewhere = load(&["spin", "--idle"]).start()?;
+    let far = vec![pidfd(nest.pid)?.into(), pidfd(elsewhere.pid)?.into()];
+    match guard.attach_fds(far, "heavy", "") {
+        Err(error @ GuardError::OutOfReach(_)) => {
+            step(format_args!("two from different units: {}", error.text()));
+        }
+        other => bail!("two from different units: {other:?}"),
+    }
+    ensure!(
+        nest.now_in()? == nest.cgroup && elsewhere.now_in()? == elsewhere.cgroup,
+        "a refused call moved something"
+    );
+    step("two of one unit in one call: one workload");
+    drop(nest);
     units::no_scope_of_ours_left(session, PATIENCE)
 }
 

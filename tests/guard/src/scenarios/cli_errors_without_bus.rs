@@ -8,7 +8,7 @@ use super::{CONTAINER, Scenario};
 use crate::harness::command;
 use crate::harness::guard::{Guard, QUIET};
 use crate::harness::outcome::{Verdict, step};
-use crate::harness::session::Session;
+use crate::harness::session::{HOME, Session};
 
 pub const SCENARIO: Scenario = Scenario {
     name: "cli-errors-without-bus",
@@ -54,7 +54,7 @@ fn run(session: &Session) -> Verdict {
         }
     }
     let ended = command::finish(
-        Command::new("workload-guard")
+        Command::new(format!("{HOME}/.local/bin/workload-guard"))
             .arg("version")
             .env_clear(),
     )?;

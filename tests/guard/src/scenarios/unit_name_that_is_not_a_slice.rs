@@ -20,7 +20,7 @@ pub const SCENARIO: Scenario = Scenario {
 
 fn run(session: &Session) -> Verdict {
     let guard = Guard::install(session, QUIET)?;
-    let names = ["frob.service", "frob", "../frob.slice", "a--b.slice", "a b.slice", ""];
+    let names = ["frob.service", "frob", "../frob.slice", "a--b.slice", "a b.slice"];
     for unit in names {
         for text in [
             format!("[watch]\nparent_units = [{unit:?}]\n"),
