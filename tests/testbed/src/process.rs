@@ -1,6 +1,7 @@
 //! Child processes: output as it comes, a deadline, and no reader left waiting for a pipe that a stray
 //! descendant keeps open.
 
+use std::ffi::OsStr;
 use std::io::{PipeReader, Read};
 use std::os::fd::AsFd;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -27,6 +28,14 @@ pub fn shell_status(status: ExitStatus) -> i32 {
     status
         .code()
         .unwrap_or_else(|| 128 + status.signal().unwrap_or(0))
+}
+
+/// A command that is told to end (SIGTERM) when the calling thread ends before it, as when we are killed: it runs in a
+/// process group of its own, where an interrupt at our terminal does not reach it.
+pub fn tied(program: impl AsRef<OsStr>) -> Command {
+    let mut command = Command::new("setpriv");
+    command.args(["--pdeathsig=TERM", "--"]).arg(program);
+    command
 }
 
 /// Runs `command` without stdin in a process group of its own, giving its stdout and stderr to `sink` as they come.
@@ -161,6 +170,27 @@ mod tests {
             panic!("timed out")
         };
         assert_eq!((shell_status(status), seen.as_str()), (3, "out\nerr\n"));
+    }
+
+    #[test]
+    fn a_tied_command_ends_with_the_thread_that_started_it() {
+        let (mut reader, writer) = std::io::pipe().unwrap();
+        let starter = thread::spawn(move || {
+            let mut command = tied("sh");
+            // Once it has written, the tie is in place.
+            command
+                .args(["-c", "echo started; exec sleep 60"])
+                .stdout(writer);
+            let child = command.spawn().unwrap();
+            drop(command);
+            let mut line = [0; 8];
+            reader.read_exact(&mut line).unwrap();
+            (child, reader)
+        });
+        let (mut child, mut reader) = starter.join().unwrap();
+        let mut rest = Vec::new();
+        reader.read_to_end(&mut rest).unwrap();
+        assert_eq!(shell_status(child.wait().unwrap()), 143);
     }
 
     #[test]

@@ -59,7 +59,7 @@ impl ContainerSource {
         if !host::is_root() {
             bail!("the container tier needs root");
         }
-        packages::require(&[packages::CONTAINER])?;
+        packages::require(&[packages::CONTAINER, images::packages()])?;
         let image = images::ensure(suite)?;
         let scratch = images::cache()?.join(".scratch");
         std::fs::create_dir_all(&scratch)

@@ -25,17 +25,17 @@ const fn package(name: &'static str, evidence: &'static str) -> Package {
     Package { name, evidence }
 }
 
-/// What building an image takes.
-pub const IMAGES: &[Package] = &[
-    package("mmdebstrap", "mmdebstrap"),
-    package(
-        "debian-archive-keyring",
-        "/usr/share/keyrings/debian-archive-keyring.gpg",
-    ),
-];
+const MMDEBSTRAP: Package = package("mmdebstrap", "mmdebstrap");
+const KEYRING: Package = package(
+    "debian-archive-keyring",
+    "/usr/share/keyrings/debian-archive-keyring.gpg",
+);
 
-/// What building an image takes without root, beyond [`IMAGES`]: a range of subordinate user ids.
-pub const IMAGES_UNPRIVILEGED: &[Package] = &[package("uidmap", "newuidmap")];
+/// What building an image takes.
+pub const IMAGES: &[Package] = &[MMDEBSTRAP, KEYRING];
+
+/// What building an image takes without root: a range of subordinate user ids, too.
+pub const IMAGES_UNPRIVILEGED: &[Package] = &[MMDEBSTRAP, KEYRING, package("uidmap", "newuidmap")];
 
 /// What the container tier takes.
 pub const CONTAINER: &[Package] = &[package("systemd-container", "systemd-nspawn")];

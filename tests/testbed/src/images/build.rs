@@ -22,10 +22,11 @@ pub fn build(recipe: &Recipe, mirror: &str, target: &Path) -> Result<()> {
         "image {}: building from {mirror}, suite {} (once; cached afterwards)",
         recipe.name, recipe.suite
     ));
-    let mut command = Command::new("mmdebstrap");
+    let mut command = process::tied("mmdebstrap");
     command.args(arguments(recipe, host::is_root())).arg(target);
-    // Both are read by packages' scripts.
+    // Our own folder may be closed to the ids that it works with. Both variables are read by packages' scripts.
     command
+        .current_dir("/")
         .env("DEBIAN_FRONTEND", "noninteractive")
         .env("LC_ALL", "C.UTF-8");
     for mirror_line in source_lines(recipe, mirror) {
@@ -67,6 +68,7 @@ fn arguments(recipe: &Recipe, root: bool) -> Vec<String> {
         "--variant=minbase".into(),
         "--format=directory".into(),
         r#"--aptopt=APT::Install-Recommends "false""#.into(),
+        r#"--aptopt=Acquire::Retries "3""#.into(),
         // A third of the size, and nothing in a guest reads them.
         "--dpkgopt=path-exclude=/usr/share/man/*".into(),
         "--dpkgopt=path-exclude=/usr/share/doc/*".into(),

@@ -12,7 +12,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow};
 
-use crate::host::{self, packages};
+use crate::host;
+use crate::host::packages::{self, Package};
 use crate::progress;
 pub use recipe::Recipe;
 
@@ -42,6 +43,15 @@ fn root() -> Result<PathBuf> {
     Ok(base.join("linux-workload-guard"))
 }
 
+/// The host packages that building an image takes, and changing one without root.
+pub fn packages() -> &'static [Package] {
+    if host::is_root() {
+        packages::IMAGES
+    } else {
+        packages::IMAGES_UNPRIVILEGED
+    }
+}
+
 /// The root tree of the image `name`, built now unless it is there already.
 ///
 /// Never write to it: it is shared by all runs, also those of other checkouts.
@@ -52,14 +62,7 @@ pub fn ensure(name: &str) -> Result<PathBuf> {
     if place::is_whole(&tree) {
         return Ok(tree);
     }
-    packages::require(&[
-        packages::IMAGES,
-        if host::is_root() {
-            &[]
-        } else {
-            packages::IMAGES_UNPRIVILEGED
-        },
-    ])?;
+    packages::require(&[packages()])?;
     let _lock = lock(&cache, &recipe)?;
     // Another run may have built it while we waited.
     if !place::is_whole(&tree) {

@@ -14,7 +14,7 @@ use tempfile::TempDir;
 
 use crate::guest::Payload;
 use crate::progress;
-pub use workspace::{Workspace, cargo};
+pub use workspace::{Workspace, cargo, tied_cargo};
 
 /// Packages to build, and the binaries that they make.
 const PROGRAMS: &[(&str, &str)] = &[

@@ -1,5 +1,6 @@
 //! Cargo, and where it keeps things.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -28,7 +29,16 @@ impl Workspace {
 
 /// The cargo that runs us, or else the one on the PATH.
 pub fn cargo() -> Command {
-    Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+    Command::new(program())
+}
+
+/// As [`cargo`], for [`process::stream`].
+pub fn tied_cargo() -> Command {
+    process::tied(program())
+}
+
+fn program() -> OsString {
+    std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into())
 }
 
 /// The platform that this machine's cargo builds for: `x86_64-unknown-linux-gnu`.

@@ -56,7 +56,7 @@ pub fn promises(
 
 /// Runs `cargo test`, shows what runs, and counts.
 fn run(workspace: &Workspace, what: &str, arguments: &[&str], tally: &mut Tally) -> Result<()> {
-    let mut command = payload::cargo();
+    let mut command = payload::tied_cargo();
     command
         .args(["test", "--color=never"])
         .args(arguments)

@@ -25,7 +25,7 @@ pub fn parallel_containers() -> usize {
 
 /// Machines; they exist with trixie only.
 pub fn machine(payloads: &Payloads) -> Result<Machines> {
-    packages::require(&[packages::MACHINE])?;
+    packages::require(&[packages::MACHINE, images::packages()])?;
     let tree = images::ensure("trixie-machine")?;
     let payload = payloads.for_tree(&tree)?;
     Machines::open(&images::machines()?, &tree, Hardware::default(), payload)
