@@ -60,10 +60,13 @@ impl Facts {
             ("WORKLOAD_GUARD_SAMPLE_SEC", "1"),
             (
                 "WORKLOAD_GUARD_CPU_THRESHOLD",
-                if self.enforced { "50" } else { "10" },
+                if self.enforced { "50" } else { "5" },
             ),
             ("WORKLOAD_GUARD_SUSTAINED_SAMPLES", "4"),
-            ("WORKLOAD_GUARD_RECOVERY_CPU_THRESHOLD", "5"),
+            (
+                "WORKLOAD_GUARD_RECOVERY_CPU_THRESHOLD",
+                if self.enforced { "20" } else { "1" },
+            ),
             ("WORKLOAD_GUARD_RECOVERY_SAMPLES", "4"),
             ("WORKLOAD_GUARD_RECOVERY_DWELL_SEC", "4"),
             ("WORKLOAD_GUARD_COOLDOWN_SEC", "5"),

@@ -86,9 +86,9 @@ impl Timeline {
         pid: u32,
     ) -> Option<Recovered> {
         self.wait_for(guard, patience, |seen| {
-            seen.iter()
-                .filter(|seen| seen.routed.pid == pid)
-                .find_map(|seen| seen.back.as_ref().map(|(_, back)| back.clone()))
+            // A return before its last route does not count.
+            let last = seen.iter().rev().find(|seen| seen.routed.pid == pid)?;
+            last.back.as_ref().map(|(_, back)| back.clone())
         })
     }
 
