@@ -109,6 +109,15 @@ pub fn remove_tree(path: &Path) -> Result<()> {
         return Ok(());
     }
     let cannot = || format!("cannot remove {}", path.display());
+    let mounts =
+        std::fs::read_to_string("/proc/self/mounts").context("cannot read /proc/self/mounts")?;
+    if let Some(mount) = mount_below(&mounts, path) {
+        // Removing would go on in whatever is mounted there, /dev of this machine for one.
+        bail!(
+            "{}: {mount} is still mounted, by a build that was killed; unmount it first",
+            cannot()
+        );
+    }
     if host::is_root() {
         return std::fs::remove_dir_all(path).with_context(cannot);
     }
@@ -123,6 +132,14 @@ pub fn remove_tree(path: &Path) -> Result<()> {
     )
     .with_context(cannot)?;
     std::fs::remove_dir(path).with_context(cannot)
+}
+
+/// A mount point at or below `path`, from the text of /proc/self/mounts.
+fn mount_below<'a>(mounts: &'a str, path: &Path) -> Option<&'a str> {
+    mounts
+        .lines()
+        .filter_map(|line| line.split(' ').nth(1))
+        .find(|mount| Path::new(mount).starts_with(path))
 }
 
 /// Shows mmdebstrap's steps as they come.
@@ -162,6 +179,17 @@ mod tests {
                 .iter()
                 .any(|argument| argument.contains("Valid-Until"))
         );
+    }
+
+    #[test]
+    fn what_is_mounted_below_a_tree_is_found() {
+        let mounts = "proc /proc proc rw 0 0\nudev /cache/sid-1.partial/dev devtmpfs rw 0 0\n";
+        let found = |path: &str| mount_below(mounts, Path::new(path));
+        assert_eq!(
+            found("/cache/sid-1.partial"),
+            Some("/cache/sid-1.partial/dev")
+        );
+        assert_eq!(found("/cache/sid-1"), None);
     }
 
     #[test]
