@@ -18,11 +18,15 @@ use futures::{Stream, StreamExt};
 use futures_lite::FutureExt;
 use workload_guard_dbus::scope::ScopeName;
 use workload_guard_dbus::systemd1::{ManagerProxy, SYSTEMD_NAME, error_name};
-use zbus::message::{Sequence, Type};
+use zbus::message::Type;
 use zbus::{Connection, MatchRule, MessageStream};
 use zvariant::OwnedObjectPath;
 
 use crate::units;
+
+mod ordered;
+
+use ordered::Ordered;
 
 /// What the daemon's loop wants to know of the manager.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -75,9 +79,6 @@ struct Book {
     generation: u64,
     /// Grows with each new manager.
     owners: u64,
-    /// Where among all messages the last change of managers was. The two streams are not read in the
-    /// order of arrival, and what the old manager said of units is void after it.
-    replaced_at: Option<Sequence>,
     listeners: Vec<UnboundedSender<ManagerEvent>>,
     closed: bool,
 }
@@ -132,9 +133,9 @@ impl Signals {
         let reader = {
             let shared = Arc::clone(&shared);
             let conn = conn.clone();
-            let mut stream = futures::stream::select(manager_stream, owner_stream);
+            let mut stream = Ordered::new(manager_stream, owner_stream);
             async move {
-                while let Some(Ok(message)) = stream.next().await {
+                while let Some(message) = stream.next().await {
                     if shared.note(&message) {
                         // In a task of its own: its reply must not wait for this loop.
                         let conn = conn.clone();
@@ -226,11 +227,7 @@ impl Shared {
         let body = message.body();
         let mut book = self.lock();
         let mut new_manager = false;
-        let stale = book
-            .replaced_at
-            .is_some_and(|at| message.recv_position() < at);
         match member.as_str() {
-            "UnitRemoved" | "Reloading" if stale => {}
             "JobRemoved" => {
                 if let Ok((_, job, unit, result)) =
                     body.deserialize::<(u32, OwnedObjectPath, &str, &str)>()
@@ -262,10 +259,8 @@ impl Shared {
                 Err(_) => {}
             },
             "NameOwnerChanged" => {
-                // A manager that crashed in a reload sends no `Reloading(false)`; one that re-executes may
-                // send it before it has its name again, so that it does not reach us.
+                // A manager that crashed in a reload sends no `Reloading(false)`.
                 book.reloading = false;
-                book.replaced_at = Some(message.recv_position());
                 book.generation += 1;
                 book.owners += 1;
                 if let Ok((_, _, owner)) = body.deserialize::<(&str, &str, &str)>() {

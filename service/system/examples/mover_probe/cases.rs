@@ -745,22 +745,24 @@ pub async fn events_tell_of_ends_and_not_of_reloads(stage: &Stage) -> Result<Out
     let event = next().await;
     check!(event == Some(ManagerEvent::Reloaded), "{event:?}");
     stage.run(&["systemctl", "--user", "daemon-reexec"])?;
-    let event = next().await;
+    // One or two of the first, then the second. systemd 262 misses what ends in between.
+    let mut event = next().await;
     check!(event == Some(ManagerEvent::ManagerReplaced), "{event:?}");
+    while event == Some(ManagerEvent::ManagerReplaced) {
+        event = next().await;
+    }
+    check!(event == Some(ManagerEvent::Reloaded), "{event:?}");
     check!(
         stage.alive(id) && stage.cgroup(id) == route.cgroup,
         "{}",
         stage.cgroup(id)
     );
     stage.run(&["kill", &id.pid.to_string()])?;
-    // The rest of the re-execution, then the end.
-    let gone = ManagerEvent::ScopeRemoved { unit: route.unit };
-    for _ in 0..4 {
-        match next().await {
-            Some(event) if event == gone => return PASS,
-            Some(ManagerEvent::Reloaded | ManagerEvent::ManagerReplaced) => {}
-            other => return Err(format!("{other:?} instead of {gone:?}").into()),
-        }
+    let mut event = next().await;
+    while event == Some(ManagerEvent::ManagerReplaced) {
+        event = next().await;
     }
-    Err("the end of the scope was not reported".into())
+    let gone = ManagerEvent::ScopeRemoved { unit: route.unit };
+    check!(event.as_ref() == Some(&gone), "{event:?}");
+    PASS
 }
