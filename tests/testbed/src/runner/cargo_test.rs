@@ -83,6 +83,9 @@ fn run(workspace: &Workspace, what: &str, arguments: &[&str], tally: &mut Tally)
     };
     if counts.failed > 0 || problem.is_some() {
         print!("{text}");
+        for name in failed_names(&text) {
+            println!("FAIL {what}: {name}");
+        }
     }
     tally.passed += counts.passed;
     tally.failed += counts.failed;
@@ -122,6 +125,13 @@ fn show_headlines(output: &[u8], from: usize) -> usize {
     }
     let _ = std::io::stdout().flush();
     end
+}
+
+/// The names of failed tests, as libtest prints them.
+fn failed_names(output: &str) -> impl Iterator<Item = &str> {
+    output
+        .lines()
+        .filter_map(|line| line.strip_prefix("test ")?.strip_suffix(" ... FAILED"))
 }
 
 /// Adds up the `test result:` lines of libtest.
@@ -170,6 +180,13 @@ mod tests {
                 ignored: 1
             }
         );
+    }
+
+    #[test]
+    fn failed_tests_are_named() {
+        let output =
+            "test a::b ... ok\ntest a::c ... FAILED\ntest result: FAILED. 1 passed; 1 failed\n";
+        assert_eq!(failed_names(output).collect::<Vec<_>>(), ["a::c"]);
     }
 
     #[test]
