@@ -51,7 +51,7 @@ pub fn run() -> Result<u8> {
 
     let probe_file = Path::new(HOME).join("probe.log");
     let probe = load(&["probe", &probe_file.to_string_lossy()])
-        .description("an interactive program: 1 ms of work every 20 ms")
+        .description("an interactive program: 0.25 ms of work every 20 ms")
         .start()?;
     let probe_start = Instant::now();
     let since_probe = || probe_start.elapsed().as_secs_f64();

@@ -39,7 +39,7 @@ impl Probe {
 /// The table of an interactive program's latencies.
 pub fn probes(rows: &[Probe]) -> String {
     let mut text = String::from(
-        "THE INTERACTIVE PROGRAM (time until 1 ms of work, due every 20 ms, is done)\n                                 p50         p95         max   pieces of work\n",
+        "THE INTERACTIVE PROGRAM (time until 0.25 ms of work, due every 20 ms, is done)\n                                 p50         p95         max   pieces of work\n",
     );
     for row in rows {
         let _ = writeln!(

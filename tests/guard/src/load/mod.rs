@@ -68,7 +68,7 @@ pub enum Mode {
         #[arg(long, default_value_t = 20)]
         period: u64,
         /// Microseconds of CPU that a piece takes on an idle machine.
-        #[arg(long, default_value_t = 1000)]
+        #[arg(long, default_value_t = 250)]
         work: u64,
     },
 }
