@@ -41,6 +41,12 @@ pub async fn latency(stage: &Stage) -> Result<Outcome> {
         let began = Instant::now();
         let route = stage.route(id).await?;
         route_one.add(began);
+        // As it is when real work calms down after its 20 s.
+        stage
+            .eventually("the source is dead", async || {
+                Ok(stage.unit("probe-one.scope").await?.text("ActiveState") == "inactive")
+            })
+            .await?;
         let began = Instant::now();
         let arrival = stage.mover.recover(&route).await?;
         check!(arrival.exact, "{arrival:?}");

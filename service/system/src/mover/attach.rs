@@ -7,6 +7,7 @@ use guard_policy::id::ProcId;
 
 use super::Mover;
 use super::call::{self, Meaning, meaning};
+use super::hold::is_leaving;
 use super::record::Left;
 
 /// A group of a unit that processes are attached to.
@@ -135,8 +136,8 @@ impl Mover {
         Ok(())
     }
 
-    /// Takes note of a process that was reported moved and was not. The kernel skips a process that is
-    /// exiting, and such a one is gone at the next look; one that is still there after several is not.
+    /// Takes note of a process that was reported moved and was not. One that began to exit meanwhile is
+    /// no longer found at the next look; one that is still there after several is not exiting.
     fn missed(
         &self,
         target: &Target,
@@ -200,7 +201,8 @@ impl Mover {
         let mut outside = Vec::new();
         for &id in batch {
             let cgroup = self.proc.cgroup(id.pid);
-            if !self.proc.is_alive(id).map_err(call::unreadable)? {
+            let stat = self.proc.stat(id.pid).map_err(call::unreadable)?;
+            if stat.is_none_or(|stat| stat.start != id.start || is_leaving(&stat)) {
                 continue;
             }
             if cgroup.as_deref() == Some(target.cgroup.as_str()) {

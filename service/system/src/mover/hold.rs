@@ -8,7 +8,7 @@ use guard_policy::id::ProcId;
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
-use crate::proc::ProcFs;
+use crate::proc::{ProcFs, Stat};
 
 use super::call::unreadable;
 
@@ -56,6 +56,13 @@ impl Held {
         use std::os::fd::AsFd;
         self.pidfd.as_ref().map(AsFd::as_fd)
     }
+}
+
+/// Whether a process has ended or is about to. The kernel moves no process that exits, silently
+/// (`PF_EXITING`, linux/sched.h, in field 9 of `/proc/PID/stat`).
+pub fn is_leaving(stat: &Stat) -> bool {
+    const PF_EXITING: u64 = 0x4;
+    stat.is_dead() || stat.flags & PF_EXITING != 0
 }
 
 /// The process ended, or its PID is another's by now.

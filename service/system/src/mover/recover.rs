@@ -12,7 +12,7 @@ use crate::watch::Expectation;
 use super::Mover;
 use super::attach::{NotAttached, Target};
 use super::call;
-use super::hold::Held;
+use super::hold::{Held, is_leaving};
 use super::place::cgroup_of;
 use super::plan::{Plan, plan};
 use super::record::{Arrival, Left, Route, SourceKind};
@@ -339,7 +339,7 @@ impl Mover {
                 let Some(stat) = self.proc.stat(pid).map_err(call::unreadable)? else {
                     continue;
                 };
-                if stat.is_dead() {
+                if is_leaving(&stat) {
                     continue;
                 }
                 let id = ProcId {

@@ -13,7 +13,7 @@ use workload_guard_dbus::scope::{Origin, ScopeName};
 use super::Mover;
 use super::attach::{NotAttached, Target};
 use super::call;
-use super::hold::Held;
+use super::hold::{Held, is_leaving};
 use super::judge::Judge;
 use super::record::{Left, MAX_LEFT, Route, Source};
 use super::scope::{NotStarted, Spec};
@@ -210,7 +210,7 @@ impl Mover {
         let mut members = Vec::with_capacity(pids.len());
         for pid in pids {
             if let Some(stat) = self.proc.stat(pid).map_err(call::unreadable)?
-                && !stat.is_dead()
+                && !is_leaving(&stat)
             {
                 members.push(Member {
                     id: ProcId {

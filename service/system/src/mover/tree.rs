@@ -68,7 +68,7 @@ mod tests {
             member(12, 11),
             member(31, 20),
         ];
-        assert_eq!(pids(&[10], &members), [20, 30, 31]);
+        assert_eq!(pids(&[10], &members), [20, 31, 30]);
     }
 
     #[test]
