@@ -380,3 +380,6 @@ pub struct News {
     events: u64,
     generation: u64,
 }
+
+#[cfg(test)]
+mod tests;

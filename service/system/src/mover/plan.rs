@@ -65,7 +65,7 @@ pub fn plan(source: &Source, view: Option<&UnitView>, workload: &str) -> Plan {
 }
 
 /// A unit other than `workload` whose dependency keeps `view` loaded.
-fn pinned_by(view: &UnitView, workload: &str) -> Option<String> {
+pub fn pinned_by(view: &UnitView, workload: &str) -> Option<String> {
     ["ConsistsOf", "RequiredBy", "BoundBy", "PropagatesStopTo"]
         .iter()
         .flat_map(|property| view.list(property))

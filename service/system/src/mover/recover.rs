@@ -14,7 +14,7 @@ use super::attach::{NotAttached, Target};
 use super::call;
 use super::hold::{Held, is_leaving};
 use super::place::cgroup_of;
-use super::plan::{Plan, plan};
+use super::plan::{Plan, pinned_by, plan};
 use super::record::{Arrival, Left, Route, SourceKind};
 use super::scope::{NotStarted, Spec};
 use super::settings::SettingValue;
@@ -114,17 +114,33 @@ impl Mover {
                 "" => None,
                 unit => Some(self.view(unit).await?),
             };
-            // A scope that has just been emptied seems alive until systemd hears of it.
-            let ending = source.kind == SourceKind::Scope
-                && view
-                    .as_ref()
-                    .is_some_and(|view| view.alive() && !self.populated(view.text("ControlGroup")));
-            if !ending || Instant::now() > deadline {
+            let settling = match &view {
+                Some(view) if source.kind == SourceKind::Scope => {
+                    self.is_settling(view, &route.unit).await?
+                }
+                _ => false,
+            };
+            if !settling || Instant::now() > deadline {
                 let way = plan(source, view.as_ref(), &route.unit);
                 return Ok((view, way));
             }
             let mut seen = removal.seen();
             removal.news(&mut seen, call::LOOK).await;
+        }
+    }
+
+    /// Whether systemd has yet to hear that a scope was emptied: the source itself, which seems alive
+    /// until then, or a workload of ours that came out of it and holds its name.
+    async fn is_settling(&self, source: &UnitView, workload: &str) -> Result<bool, Failure> {
+        if source.alive() {
+            return Ok(!self.populated(source.text("ControlGroup")));
+        }
+        match pinned_by(source, workload) {
+            Some(other) if other.parse::<ScopeName>().is_ok() => {
+                let other = self.view(&other).await?;
+                Ok(!self.populated(other.text("ControlGroup")))
+            }
+            _ => Ok(false),
         }
     }
 
