@@ -16,13 +16,15 @@ use crate::guest::Payload;
 use crate::progress;
 pub use workspace::{Workspace, cargo, tied_cargo};
 
-/// Packages to build, and the binaries that they make.
-const PROGRAMS: &[(&str, &str)] = &[
+/// What is shipped: packages, and the binaries that they make.
+const PRODUCT: &[(&str, &str)] = &[
     ("workload-guardd", "workload-guardd"),
     ("workload-guard", "workload-guard"),
-    ("guard-scenarios", "guard-scenarios"),
-    ("testbed", "xtask"),
 ];
+
+/// What the guests test it with. Always a development build, which `cargo xtask` and the unit tests have
+/// made most of already: a release build of these two would take longer than that of the product.
+const TOOLS: &[(&str, &str)] = &[("guard-scenarios", "guard-scenarios"), ("testbed", "xtask")];
 
 /// Folders of the checkout that an installation copies from.
 const FOLDERS: &[&str] = &["units", "config", "polkit"];
@@ -116,8 +118,9 @@ impl Payloads {
             Linkage::Static => &self.portable,
         };
         if cell.get().is_none() {
-            let programs = build(workspace, profile, linkage)?;
-            let built = lay_out(workspace, &programs)?;
+            let product = build(workspace, PRODUCT, profile, linkage)?;
+            let tools = build(workspace, TOOLS, Profile::Dev, linkage)?;
+            let built = lay_out(workspace, &[(&product, PRODUCT), (&tools, TOOLS)])?;
             return Ok(&cell.get_or_init(|| built).payload);
         }
         Ok(&cell.get().expect("just seen").payload)
@@ -125,7 +128,12 @@ impl Payloads {
 }
 
 /// Builds the programs; returns the folder that they are in.
-fn build(workspace: &Workspace, profile: Profile, linkage: Linkage) -> Result<PathBuf> {
+fn build(
+    workspace: &Workspace,
+    programs: &[(&str, &str)],
+    profile: Profile,
+    linkage: Linkage,
+) -> Result<PathBuf> {
     let mut target = workspace.target_directory.clone();
     let mut command = cargo();
     command
@@ -137,7 +145,7 @@ fn build(workspace: &Workspace, profile: Profile, linkage: Linkage) -> Result<Pa
     if profile == Profile::Release {
         command.arg("--release");
     }
-    for (package, _) in PROGRAMS {
+    for (package, _) in programs {
         command.args(["--package", package]);
     }
     if linkage == Linkage::Static {
@@ -165,7 +173,8 @@ fn build(workspace: &Workspace, profile: Profile, linkage: Linkage) -> Result<Pa
     }))
 }
 
-fn lay_out(workspace: &Workspace, programs: &Path) -> Result<Built> {
+/// Copies programs out of the folders that they were built in, and the folders of the checkout.
+fn lay_out(workspace: &Workspace, programs: &[(&Path, &[(&str, &str)])]) -> Result<Built> {
     let folder = tempfile::Builder::new()
         .prefix("payload-")
         // The default shuts out the guest's ordinary users.
@@ -177,8 +186,10 @@ fn lay_out(workspace: &Workspace, programs: &Path) -> Result<Built> {
                 workspace.target_directory.display()
             )
         })?;
-    for (_, program) in PROGRAMS {
-        copy(&programs.join(program), &folder.path().join(program))?;
+    for (from, programs) in programs {
+        for (_, program) in *programs {
+            copy(&from.join(program), &folder.path().join(program))?;
+        }
     }
     for name in FOLDERS {
         let source = workspace.workspace_root.join(name);
@@ -225,14 +236,18 @@ mod tests {
         fs::create_dir_all(target.join("debug")).unwrap();
         fs::create_dir_all(root.path().join("units/user")).unwrap();
         fs::write(root.path().join("units/user/a.service"), "x").unwrap();
-        for (_, program) in PROGRAMS {
+        for (_, program) in PRODUCT.iter().chain(TOOLS) {
             fs::write(target.join("debug").join(program), program).unwrap();
         }
         let workspace = Workspace {
             workspace_root: root.path().to_owned(),
             target_directory: target,
         };
-        let built = lay_out(&workspace, &workspace.target_directory.join("debug")).unwrap();
+        let built = lay_out(
+            &workspace,
+            &[(&workspace.target_directory.join("debug"), TOOLS)],
+        )
+        .unwrap();
         let dir = built.payload.dir().to_owned();
         assert_eq!(fs::read_to_string(dir.join("xtask")).unwrap(), "xtask");
         assert_eq!(
@@ -254,7 +269,7 @@ mod tests {
             workspace_root: root.path().to_owned(),
             target_directory: root.path().to_owned(),
         };
-        let error = lay_out(&workspace, &root.path().join("release"))
+        let error = lay_out(&workspace, &[(&root.path().join("release"), PRODUCT)])
             .unwrap_err()
             .to_string();
         assert!(error.contains("release/workload-guardd"), "{error}");
