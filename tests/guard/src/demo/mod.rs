@@ -14,6 +14,7 @@ use workload_guard_dbus::names::GUARD_UNIT;
 
 use crate::harness::cgroup::{self, Meter};
 use crate::harness::guard::{Guard, HEAVY, PROTECTED, install_product, write_settings};
+use crate::harness::journal;
 use crate::harness::load::{Load, load};
 use crate::harness::outcome;
 use crate::harness::proc;
@@ -114,6 +115,16 @@ pub fn run() -> Result<u8> {
     let heavy_share = meter.percent()?;
     let after_to = since_probe();
     builds.no_more();
+    timeline.say(
+        "the hog's input ends for now: it waits, without CPU; the build that runs is the last",
+    );
+    archive.pause();
+    let returned = timeline.wait_recovered(&guard, SOON, archive.pid);
+    steps.add(
+        "the hog, idle, was brought back to exactly where it came from",
+        returned.is_some_and(|back| back.exact)
+            && proc::cgroup_of(archive.pid).is_ok_and(|now| now == archive.cgroup),
+    );
     timeline.wait(&guard, BUILD, || Ok(builds.idle()));
     let built = builds.finish();
     match &built {
@@ -123,15 +134,6 @@ pub fn run() -> Result<u8> {
     steps.add(
         "the build finished by itself with a program that runs",
         built.is_ok(),
-    );
-
-    timeline.say("the hog's input ends for now: it waits, without CPU");
-    archive.pause();
-    let returned = timeline.wait_recovered(&guard, SOON, archive.pid);
-    steps.add(
-        "the hog, idle, was brought back to exactly where it came from",
-        returned.is_some_and(|back| back.exact)
-            && proc::cgroup_of(archive.pid).is_ok_and(|now| now == archive.cgroup),
     );
     let archived = archive.finish();
     steps.add(
@@ -170,6 +172,9 @@ pub fn run() -> Result<u8> {
     print!("{}", report::probes(&[before, after]));
     print!("{}", heavy.text());
     print!("{}", steps.text());
+    if !steps.all_seen() {
+        print_journal();
+    }
     Ok(if steps.all_seen() {
         outcome::PASS
     } else {
@@ -185,6 +190,19 @@ fn latencies(file: &Path, from: f64, to: f64) -> Result<Vec<f64>> {
         .filter(|latency| (from..to).contains(&latency.at))
         .map(|latency| latency.ms)
         .collect())
+}
+
+/// What the guard itself says, to find out why a step was not seen.
+fn print_journal() {
+    println!("\nTHE GUARD'S JOURNAL");
+    match journal::of_guard(&[]) {
+        Ok(entries) => {
+            for entry in entries {
+                println!("  {}", entry.get("MESSAGE").map_or("", String::as_str));
+            }
+        }
+        Err(error) => println!("  {error:#}"),
+    }
 }
 
 fn in_place(probe: &Load) -> bool {
