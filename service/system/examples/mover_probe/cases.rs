@@ -480,6 +480,15 @@ pub async fn a_foreign_process_stays(stage: &Stage) -> Result<Outcome> {
     );
     let arrival = stage.mover.recover(&route).await?;
     check!(arrival.exact, "{arrival:?}");
+    // The manager may not end root's process with the scope, and systemd 252 would keep that loaded.
+    for pid in stage.proc.children(foreign.pid)?.unwrap_or_default() {
+        stage.run(&["sudo", "-n", "kill", &pid.to_string()])?;
+    }
+    // Where sudo became the program itself there was no child.
+    let _ = stage.run(&["sudo", "-n", "kill", &foreign.pid.to_string()]);
+    stage
+        .eventually("root's process ended", async || Ok(!stage.alive(foreign)))
+        .await?;
     PASS
 }
 
