@@ -60,7 +60,7 @@ impl Facts {
             ("WORKLOAD_GUARD_SAMPLE_SEC", "1"),
             (
                 "WORKLOAD_GUARD_CPU_THRESHOLD",
-                if self.enforced { "50" } else { "5" },
+                if self.enforced { "50" } else { "3" },
             ),
             ("WORKLOAD_GUARD_SUSTAINED_SAMPLES", "4"),
             (
