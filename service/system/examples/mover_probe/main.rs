@@ -6,6 +6,8 @@
 mod bench;
 mod cases;
 mod races;
+mod refusals;
+mod services;
 mod stage;
 
 use std::time::Instant;
@@ -29,14 +31,14 @@ const CASES: &[Case] = cases![
     cases::stopping_a_living_source_stops_the_work,
     cases::stopping_a_dead_source_stops_the_work,
     cases::stopping_what_the_source_is_part_of_stops_the_work,
-    cases::stopping_a_service_stops_its_moved_child,
-    cases::a_service_without_main_process_does_not_kill_its_work,
-    cases::the_main_process_of_a_service_stays,
-    cases::a_foreign_process_stays,
-    cases::threads_and_pid_zero_are_refused,
-    cases::a_dead_process_leaves_no_scope,
-    cases::a_zombie_leaves_no_scope,
-    cases::a_hostile_description_writes_no_settings,
+    services::stopping_a_service_stops_its_moved_child,
+    services::a_service_without_main_process_does_not_kill_its_work,
+    services::the_main_process_of_a_service_stays,
+    refusals::a_foreign_process_stays,
+    refusals::threads_and_pid_zero_are_refused,
+    refusals::a_dead_process_leaves_no_scope,
+    refusals::a_zombie_leaves_no_scope,
+    refusals::a_hostile_description_writes_no_settings,
     cases::bounds_move_along,
     cases::a_second_workload_on_a_dead_source_is_not_waited_for,
     cases::a_lost_record_is_rebuilt,

@@ -134,10 +134,12 @@ impl Stage {
         self.manager
             .start_transient_unit(name, "fail", &all, &[])
             .await?;
-        let first = ids[0];
-        self.eventually(name, async || Ok(self.cgroup(first).contains(name)))
-            .await?;
-        Ok(self.cgroup(first))
+        // systemd moves them one by one.
+        self.eventually(name, async || {
+            Ok(ids.iter().all(|id| self.cgroup(*id).contains(name)))
+        })
+        .await?;
+        Ok(self.cgroup(ids[0]))
     }
 
     /// A new scope around one new process that sleeps.
