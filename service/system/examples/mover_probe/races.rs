@@ -59,6 +59,21 @@ pub async fn short_lived_children_leave_no_scope(stage: &Stage) -> Result<Outcom
     Ok(Outcome::Pass(format!("{moved} moved, {ended} had ended")))
 }
 
+/// The processes of a group, with their parents, but for those that are exiting, which nobody can move.
+fn staying(stage: &Stage, cgroup: &str) -> Result<Vec<(u32, u32)>> {
+    const PF_EXITING: u64 = 0x4;
+    let mut found = Vec::new();
+    for pid in stage.pids(cgroup) {
+        if let Some(stat) = stage.proc.stat(pid)?
+            && !stat.is_dead()
+            && stat.flags & PF_EXITING == 0
+        {
+            found.push((pid, stat.ppid));
+        }
+    }
+    Ok(found)
+}
+
 pub async fn a_forking_tree_moves_whole(stage: &Stage) -> Result<Outcome> {
     // Eight shells below one, each of which forks all the time, two deep.
     let forks = "for i in 1 2 3 4 5 6 7 8; do (while :; do (sleep 0.01 & sleep 0.02; wait); done) & done; wait";
@@ -78,7 +93,7 @@ pub async fn a_forking_tree_moves_whole(stage: &Stage) -> Result<Outcome> {
     for round in 0..20 {
         let route = stage.route(root).await?;
         check!(route.left.is_empty(), "round {round}: {:?}", route.left);
-        let behind = stage.pids(&cgroup);
+        let behind = staying(stage, &cgroup)?;
         check!(
             behind.is_empty(),
             "round {round}: {behind:?} stayed in {cgroup}"
@@ -86,7 +101,7 @@ pub async fn a_forking_tree_moves_whole(stage: &Stage) -> Result<Outcome> {
         size = size.max(stage.pids(&route.cgroup).len());
         let arrival = stage.mover.recover(&route).await?;
         check!(arrival.exact, "round {round}: {arrival:?}");
-        let behind = stage.pids(&route.cgroup);
+        let behind = staying(stage, &route.cgroup)?;
         check!(
             behind.is_empty(),
             "round {round}: {behind:?} stayed in {}",

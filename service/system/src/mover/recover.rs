@@ -403,9 +403,9 @@ impl Mover {
         trip.moved.dedup();
         for &id in &trip.moved {
             let now = self.proc.cgroup(id.pid);
-            if self.proc.is_alive(id).map_err(call::unreadable)?
-                && now.as_deref() != Some(home.as_str())
-            {
+            let stat = self.proc.stat(id.pid).map_err(call::unreadable)?;
+            let stays = stat.is_some_and(|stat| stat.start == id.start && !is_leaving(&stat));
+            if stays && now.as_deref() != Some(home.as_str()) {
                 exact = false;
             }
         }
