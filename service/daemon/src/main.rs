@@ -36,7 +36,10 @@ user bus does. Settings are in ~/.config/linux-workload-guard/guard.toml; WORKLO
 its environment logs more. `workload-guard status` talks to it.";
 
 fn main() -> ExitCode {
-    match std::env::args().nth(1).as_deref() {
+    let argument = std::env::args_os()
+        .nth(1)
+        .map(|argument| argument.to_string_lossy().into_owned());
+    match argument.as_deref() {
         None => {}
         Some("--version" | "-V") => {
             println!("workload-guardd {}", env!("CARGO_PKG_VERSION"));

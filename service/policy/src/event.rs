@@ -28,6 +28,11 @@ pub enum Event {
         /// The new workload, or why there is none.
         outcome: Result<Workload, Failure>,
     },
+    /// A move that an action asked for was not begun, since [`crate::engine::Engine::is_overtaken`].
+    Overtaken {
+        /// The root that the action named.
+        root: ProcId,
+    },
     /// A recovery that an action asked for has ended.
     Recovered {
         /// The scope that the action named.

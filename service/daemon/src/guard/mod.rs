@@ -14,6 +14,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use anyhow::Context;
 use async_io::Timer;
 use futures::StreamExt;
 use futures::channel::mpsc::UnboundedReceiver;
@@ -117,7 +118,13 @@ impl Guard {
         };
         let proc = ProcFs::new(PathBuf::from("/proc"));
         let cgroups = CgroupFs::detect()?;
-        let mover = Arc::new(Mover::new(&connection, proc.clone(), cgroups.clone()).await?);
+        let mover = Mover::new(&connection, proc.clone(), cgroups.clone())
+            .await
+            .context(
+                "systemd's user manager does not answer on this bus; start the guard with \
+                 `systemctl --user start workload-guard`",
+            )?;
+        let mover = Arc::new(mover);
         let mut guard = Guard {
             sampler: Sampler::new(cgroups.clone(), proc.clone()),
             engine: Engine::new(config.settings.clone(), config.rules.clone()),

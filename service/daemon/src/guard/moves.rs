@@ -89,7 +89,7 @@ impl Guard {
         if self.jobs.running.is_some() {
             return;
         }
-        let Some(job) = self.jobs.queue.pop_front() else {
+        let Some(job) = self.next_wanted() else {
             return;
         };
         let mover = self.mover.clone();
@@ -145,6 +145,25 @@ impl Guard {
                 }
             }
         });
+    }
+
+    /// Takes the next change out of the queue, past those that another one made needless.
+    fn next_wanted(&mut self) -> Option<Job> {
+        loop {
+            let job = self.jobs.queue.pop_front()?;
+            let Job::Move(order) = &job else {
+                return Some(job);
+            };
+            let root = order.root();
+            let overtaken = self
+                .workload_of(root.pid)
+                .is_some_and(|unit| self.engine.is_overtaken(order, &unit));
+            if !overtaken {
+                return Some(job);
+            }
+            log::debug!("process {root} went along with the tree that it belongs to");
+            self.decide(Event::Overtaken { root });
+        }
     }
 
     /// Queues what the engine asks for.

@@ -15,7 +15,7 @@ mod tests;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use crate::action::{Action, Failure};
+use crate::action::{Action, Failure, Move, Placement};
 use crate::event::{Event, Sample, Workload};
 use crate::id::{Moment, ProcId};
 use crate::rules::RuleSet;
@@ -103,8 +103,17 @@ impl Engine {
         self.processes.get(&id)
     }
 
+    /// Whether a move that detection asked for is no longer wanted when its turn comes: another move took
+    /// its root along meanwhile, into the routed workload `unit`. A large tree takes longer to move than a
+    /// sample to come, and the root, which goes first, then carries nothing that the sample still shows.
+    pub fn is_overtaken(&self, order: &Move, unit: &str) -> bool {
+        let routed = |tracked: &Tracked| tracked.workload.placement == Placement::Routed;
+        order.ticket.is_none() && self.workloads.get(unit).is_some_and(routed)
+    }
+
     /// Takes one event in. The caller carries out what it answers, in that order, and reports each
-    /// [`Action::Move`] as [`Event::Moved`] and each [`Action::Recover`] as [`Event::Recovered`].
+    /// [`Action::Move`] as [`Event::Moved`] (or [`Event::Overtaken`]) and each [`Action::Recover`] as
+    /// [`Event::Recovered`].
     pub fn step(&mut self, event: Event, now: Moment) -> Vec<Action> {
         match event {
             Event::Sample(sample) => self.sample(&sample, now),
@@ -116,6 +125,10 @@ impl Engine {
             }
             Event::Moved { root, outcome } => {
                 self.moved(root, outcome, now);
+                Vec::new()
+            }
+            Event::Overtaken { root } => {
+                self.moving.remove(&root);
                 Vec::new()
             }
             Event::Recovered { unit, outcome } => {

@@ -47,7 +47,7 @@ pub enum Kind {
         /// The most.
         max: u32,
     },
-    /// Slice units, at least one.
+    /// Slice units, at least one and at most [`MAX_SLICES`].
     Slices,
     /// Strings that are not empty.
     Strings,
@@ -107,6 +107,9 @@ impl Value {
     }
 }
 
+/// The most slices that are watched. Each is asked for over the bus at every look at the machine's health,
+/// about a millisecond each, and nothing else happens meanwhile.
+const MAX_SLICES: usize = 64;
 /// Every CPU of a machine with 1,024 of them, which is more than any that runs a user's session.
 const ALL_CPUS: f64 = 100.0 * 1024.0;
 /// The longest time that makes sense between two attempts.
@@ -254,7 +257,7 @@ impl Kind {
             Kind::Seconds { min, max } => format!("a number of seconds from {min} to {max}"),
             Kind::Count { min, max } => format!("a whole number from {min} to {max}"),
             Kind::Slices => format!(
-                "a list of at least one slice, each {}",
+                "a list of 1 to {MAX_SLICES} slices, each {}",
                 slice_name::EXPECTED
             ),
             Kind::Strings => "a list of strings that are not empty".to_owned(),
@@ -279,8 +282,13 @@ impl Kind {
                 }
                 let list: Vec<String> =
                     items.into_iter().map(|(text, _)| text.to_owned()).collect();
-                if list.is_empty() && matches!(self, Kind::Slices) {
-                    return Err((value.span().start, "an empty list".to_owned()));
+                let at = value.span().start;
+                match (self, list.len()) {
+                    (Kind::Slices, 0) => return Err((at, "an empty list".to_owned())),
+                    (Kind::Slices, count) if count > MAX_SLICES => {
+                        return Err((at, format!("a list of {count}")));
+                    }
+                    _ => {}
                 }
                 Ok(Value::List(list))
             }

@@ -89,6 +89,30 @@ fn a_watched_process_of_a_routed_workload_is_left_alone() {
 }
 
 /// Brings workload 7 back, as `processes`.
+#[test]
+fn a_large_tree_is_not_split_by_the_samples_during_its_move() {
+    let mut machine = Machine::new();
+    machine.spawn(7, 1, "make -j8");
+    machine.spawn(8, 7, "cargo build");
+    let order = one_move(machine.sample());
+    // The root goes first; its child, which a rule names as well, is still to be seen.
+    let root = machine.processes.remove(&7).expect("spawned");
+    let child = one_move(machine.tick(&[]));
+    assert_eq!(child.root(), id(8));
+    machine.processes.insert(7, root);
+    machine.moved(&order);
+    assert!(machine.engine.is_overtaken(&child, &unit(7)));
+    assert_eq!(machine.step(Event::Overtaken { root: id(8) }), []);
+    assert!(!machine.engine.is_busy(id(8)));
+    // The caller's word holds wherever the process is by now.
+    let asked = machine.request(1, &[8], "browser", Placement::Placed);
+    assert!(
+        !machine
+            .engine
+            .is_overtaken(&one_move(vec![asked]), &unit(7))
+    );
+}
+
 fn come_back(machine: &mut Machine, processes: &[(u32, u32, &str)]) {
     let actions = loop {
         let actions = machine.tick(&[]);

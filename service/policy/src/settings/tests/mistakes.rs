@@ -42,7 +42,7 @@ samples = [4]
     /etc/guard.toml:13: unknown key `recovery.threshold`, did you mean `recovery.cpu_threshold`?
     /etc/guard.toml:14: `recovery.samples` must be a whole number from 1 to 1000, not a list
     ~/guard.toml:1: `routing` must be a table, not the number 4
-    ~/guard.toml:5: `watch.parent_units` must be a list of at least one slice, each the name of a slice unit, such as "app.slice", not the string "terminal.scope"
+    ~/guard.toml:5: `watch.parent_units` must be a list of 1 to 64 slices, each the name of a slice unit, such as "app.slice", not the string "terminal.scope"
     WORKLOAD_GUARD_CPU_THRESHOLD: `routing.cpu_threshold` must be a number above 0 and at most 102400 (percent of one logical CPU), not "seventy"
     "#);
 }
@@ -95,9 +95,23 @@ slice = \"protected-workload-three.slice\"
 fn a_parent_that_is_no_slice_says_so_also_as_a_variable() {
     assert_eq!(
         errors(&env(&[("WORKLOAD_GUARD_PARENT_UNIT", "ssh.service")])),
-        "WORKLOAD_GUARD_PARENT_UNIT: `watch.parent_units` must be a list of at least one slice, each the name of a slice unit, \
+        "WORKLOAD_GUARD_PARENT_UNIT: `watch.parent_units` must be a list of 1 to 64 slices, each the name of a slice unit, \
          such as \"app.slice\", not \"ssh.service\""
     );
+}
+
+#[test]
+fn thousands_of_parents_would_keep_the_guard_from_its_work() {
+    let slices = |count: usize| {
+        let names: Vec<String> = (0..count).map(|n| format!("\"a{n}.slice\"")).collect();
+        format!("[watch]\nparent_units = [{}]\n", names.join(", "))
+    };
+    assert_eq!(
+        errors(&file(&slices(65))),
+        "guard.toml:2: `watch.parent_units` must be a list of 1 to 64 slices, each the name of a slice unit, \
+         such as \"app.slice\", not a list of 65"
+    );
+    assert!(load(&file(&slices(64))).is_ok());
 }
 
 #[test]
