@@ -7,7 +7,7 @@ use guard_policy::id::ProcId;
 
 use super::Mover;
 use super::call::{self, Meaning, meaning};
-use super::hold::is_leaving;
+use super::hold::{is_illegible, is_leaving};
 use super::record::Left;
 
 /// A group of a unit that processes are attached to.
@@ -77,12 +77,33 @@ impl Mover {
             if next.is_empty() {
                 break;
             }
+            self.set_illegible_aside(&mut next, left)?;
             for batch in next.chunks(BATCH) {
                 self.attach(target, batch, left, &mut tried).await?;
             }
         }
         let moved = tried.into_iter().filter(|(_, tried)| tried.moved);
         Ok(moved.map(|(id, _)| id).collect())
+    }
+
+    /// Takes out who would have the call refused for all of its batch.
+    fn set_illegible_aside(
+        &self,
+        next: &mut Vec<ProcId>,
+        left: &mut Vec<Left>,
+    ) -> Result<(), Failure> {
+        let mut legible = Vec::with_capacity(next.len());
+        for &id in next.iter() {
+            match self.proc.stat(id.pid).map_err(call::unreadable)? {
+                Some(stat) if stat.start == id.start && is_illegible(&stat) => left.push(Left {
+                    process: id,
+                    why: "systemd moves no process with a line break in its name".to_owned(),
+                }),
+                _ => legible.push(id),
+            }
+        }
+        *next = legible;
+        Ok(())
     }
 
     /// One batch: together, and after an error those that are not inside one by one.

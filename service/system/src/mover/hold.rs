@@ -65,7 +65,30 @@ pub fn is_leaving(stat: &Stat) -> bool {
     stat.is_dead() || stat.flags & PF_EXITING != 0
 }
 
+/// Whether systemd moves no process of this name: it reads one line of `/proc/PID/stat` to tell kernel
+/// threads, and a line break in the name, which any process may give itself (PR_SET_NAME), ends that line
+/// early (measured on 257: InvalidArgs). One such process has a whole call refused.
+pub fn is_illegible(stat: &Stat) -> bool {
+    stat.comm().contains('\n')
+}
+
 /// The process ended, or its PID is another's by now.
 pub fn gone(id: ProcId) -> Failure {
     Failure::NoSuchProcess(format!("process {} has ended", id.pid))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::proc::stat_line;
+
+    #[test]
+    fn a_name_with_a_line_break_is_told_from_others() {
+        let illegible = |name: &str| {
+            let line = stat_line(42, name, 7, (0, 0), 5, 4096);
+            is_illegible(&Stat::parse(line.as_bytes()).expect("a stat line"))
+        };
+        assert!(illegible("x\ny") && illegible("\n"));
+        assert!(!illegible("make") && !illegible("a) S 1 (b"));
+    }
 }
