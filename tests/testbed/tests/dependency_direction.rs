@@ -13,22 +13,48 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("guard-policy", &[]),
     ("guard-files", &["guard-policy"]),
     ("guard-system", &["guard-policy", "workload-guard-dbus"]),
-    ("workload-guardd", &["guard-files", "guard-policy", "guard-system", "workload-guard-dbus"]),
-    ("workload-guard", &["guard-files", "guard-policy", "workload-guard-dbus"]),
+    (
+        "workload-guardd",
+        &[
+            "guard-files",
+            "guard-policy",
+            "guard-system",
+            "workload-guard-dbus",
+        ],
+    ),
+    (
+        "workload-guard",
+        &["guard-files", "guard-policy", "workload-guard-dbus"],
+    ),
     ("testbed", &[]),
     ("guard-scenarios", &["workload-guard-dbus"]),
-    ("guard-benchmarks", &["guard-policy", "guard-system", "workload-guard-dbus"]),
+    (
+        "guard-benchmarks",
+        &["guard-policy", "guard-system", "workload-guard-dbus"],
+    ),
 ];
 
 /// Crates that decide and touch nothing.
 const PURE: &[&str] = &["service/policy/src"];
 
 /// What a pure crate must not name, outside its tests.
-const IMPURE: &[&str] =
-    &["std::fs", "std::net", "std::process", "std::thread", "std::env", "Instant", "SystemTime", "zbus", "nix"];
+const IMPURE: &[&str] = &[
+    "std::fs",
+    "std::net",
+    "std::process",
+    "std::thread",
+    "std::env",
+    "Instant",
+    "SystemTime",
+    "zbus",
+    "nix",
+];
 
 fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("the workspace is there")
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../..")
+        .canonicalize()
+        .expect("the workspace is there")
 }
 
 fn metadata() -> Value {
@@ -37,15 +63,26 @@ fn metadata() -> Value {
         .current_dir(root())
         .output()
         .expect("cargo runs");
-    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+    assert!(
+        out.status.success(),
+        "{}",
+        String::from_utf8_lossy(&out.stderr)
+    );
     serde_json::from_slice(&out.stdout).expect("cargo metadata prints JSON")
 }
 
 fn members(metadata: &Value) -> Vec<&Value> {
-    let ids: BTreeSet<&str> =
-        metadata["workspace_members"].as_array().expect("a list").iter().filter_map(Value::as_str).collect();
+    let ids: BTreeSet<&str> = metadata["workspace_members"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .filter_map(Value::as_str)
+        .collect();
     let packages = metadata["packages"].as_array().expect("a list");
-    packages.iter().filter(|package| ids.contains(package["id"].as_str().expect("an id"))).collect()
+    packages
+        .iter()
+        .filter(|package| ids.contains(package["id"].as_str().expect("an id")))
+        .collect()
 }
 
 #[test]
@@ -53,8 +90,15 @@ fn crates_depend_only_in_the_drawn_direction() {
     let allowed: BTreeMap<&str, &[&str]> = ALLOWED.iter().copied().collect();
     let metadata = metadata();
     let members = members(&metadata);
-    let ours: BTreeSet<&str> = members.iter().filter_map(|package| package["name"].as_str()).collect();
-    assert_eq!(ours, allowed.keys().copied().collect(), "the table names each crate of the workspace");
+    let ours: BTreeSet<&str> = members
+        .iter()
+        .filter_map(|package| package["name"].as_str())
+        .collect();
+    assert_eq!(
+        ours,
+        allowed.keys().copied().collect(),
+        "the table names each crate of the workspace"
+    );
     for package in members {
         let name = package["name"].as_str().expect("a name");
         for dependency in package["dependencies"].as_array().expect("a list") {
@@ -79,11 +123,18 @@ fn each_dependency_that_we_name_has_one_version() {
     for package in metadata["packages"].as_array().expect("a list") {
         let name = package["name"].as_str().expect("a name");
         if named.contains(name) {
-            versions.entry(name).or_default().insert(package["version"].as_str().expect("a version"));
+            versions
+                .entry(name)
+                .or_default()
+                .insert(package["version"].as_str().expect("a version"));
         }
     }
     for (name, versions) in versions {
-        assert_eq!(versions.len(), 1, "{name} is there in several versions: {versions:?}");
+        assert_eq!(
+            versions.len(),
+            1,
+            "{name} is there in several versions: {versions:?}"
+        );
     }
 }
 
@@ -96,11 +147,14 @@ fn pure_crates_touch_nothing() {
         for file in files {
             let text = std::fs::read_to_string(&file).expect("a source");
             let code = text.split("#[cfg(test)]").next().expect("a first part");
-            for line in code.lines().filter(|line| !line.trim_start().starts_with("//")) {
+            for line in code
+                .lines()
+                .filter(|line| !line.trim_start().starts_with("//"))
+            {
                 for word in IMPURE {
-                    let found = line.split(|c: char| !(c.is_alphanumeric() || c == '_' || c == ':')).any(|token| {
-                        token == *word || token.starts_with(&format!("{word}::"))
-                    });
+                    let found = line
+                        .split(|c: char| !(c.is_alphanumeric() || c == '_' || c == ':'))
+                        .any(|token| token == *word || token.starts_with(&format!("{word}::")));
                     assert!(!found, "{} names {word}: {line}", file.display());
                 }
             }

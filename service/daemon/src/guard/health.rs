@@ -11,7 +11,7 @@ use super::{Guard, HEALTH_INTERVAL};
 
 /// The last look at slices, controllers and budgets.
 pub struct Health {
-    settings: Option<Problem>,
+    settings: Vec<Problem>,
     inspection: Inspection,
     checked: Option<Instant>,
     /// What was logged and still holds: each problem is told once.
@@ -22,9 +22,14 @@ impl Health {
     /// Nothing looked at yet; `settings` is what was wrong with the files, if anything.
     pub fn new(settings: Option<String>) -> Health {
         Health {
-            settings: settings.map(|error| {
-                Problem::Settings(format!("the built-in settings are in force: {error}"))
-            }),
+            // One mistake a line, and each is a reason of its own.
+            settings: settings
+                .iter()
+                .flat_map(|errors| errors.lines())
+                .map(|error| {
+                    Problem::Settings(format!("the built-in settings are in force: {error}"))
+                })
+                .collect(),
             inspection: Inspection::default(),
             checked: None,
             told: BTreeSet::new(),
@@ -33,7 +38,7 @@ impl Health {
 
     /// A reload found the files good.
     pub fn settings_are_good(&mut self) {
-        self.settings = None;
+        self.settings.clear();
     }
 
     /// The last look.

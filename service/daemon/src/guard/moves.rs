@@ -304,7 +304,14 @@ impl Guard {
         arrival: Arrival,
     ) {
         self.totals.recovered += 1;
-        if let Some(Record { route, .. }) = self.routes.remove(&unit) {
+        let record = self.routes.remove(&unit);
+        self.decide(Event::Recovered {
+            unit: unit.clone(),
+            outcome: Ok(()),
+        });
+        // The object is gone before anybody is told that it is.
+        self.publish().await;
+        if let Some(Record { route, .. }) = record {
             journal::recovered(&route, &cause, &arrival);
             if let Some(emitter) = self.emitter() {
                 let sent = Guard1::<GuardObject>::recovered(
@@ -320,10 +327,6 @@ impl Guard {
                 report(sent);
             }
         }
-        self.decide(Event::Recovered {
-            unit,
-            outcome: Ok(()),
-        });
         if let Some(Waiting::Released(answer)) =
             ticket.and_then(|ticket| self.waiting.remove(&ticket))
         {
