@@ -66,8 +66,11 @@ pub struct Request {
 /// One look at everything that is watched, and at our workloads.
 #[derive(Clone, Debug, Default)]
 pub struct Sample {
-    /// Processes in the watched units and below, in no order.
+    /// Processes in the watched units and below that were read, in no order. One that earlier samples
+    /// showed and that is neither here nor in `ended` used no CPU since it was last shown.
     pub processes: Vec<Process>,
+    /// Processes that earlier samples showed and that are no longer there, or no longer watched.
+    pub ended: Vec<ProcId>,
     /// Each workload's scope that still exists, of placed ones too. A workload that three samples in a
     /// row lack is forgotten.
     pub workloads: Vec<Usage>,

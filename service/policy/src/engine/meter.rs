@@ -29,6 +29,11 @@ pub struct Meter {
 }
 
 impl Meter {
+    /// Whether so little time says nothing.
+    pub fn is_too_soon(elapsed: Duration, interval: Duration) -> bool {
+        elapsed < interval / TOO_SOON_PART || elapsed.is_zero()
+    }
+
     /// Takes the next value, in microseconds of CPU time.
     pub fn read(&mut self, now: Moment, usec: u64, interval: Duration) -> Reading {
         let Some((then, before)) = self.last else {
@@ -36,7 +41,7 @@ impl Meter {
             return Reading::Fresh;
         };
         let elapsed = now.since(then);
-        if elapsed < interval / TOO_SOON_PART || elapsed.is_zero() {
+        if Meter::is_too_soon(elapsed, interval) {
             return Reading::TooSoon;
         }
         self.last = Some((now, usec));

@@ -86,7 +86,8 @@ impl Tracked {
         let since = self.low_since?;
         let due = self.workload.placement == Placement::Routed
             && self.low_samples >= settings.recovery.samples
-            && now.since(since) + settings.sampling.interval / JITTER_PART >= settings.recovery.dwell
+            && now.since(since) + settings.sampling.interval / JITTER_PART
+                >= settings.recovery.dwell
             && self.not_before.is_none_or(|moment| moment <= now);
         self.cpu.filter(|_| due)
     }

@@ -61,6 +61,8 @@ struct Machine {
     processes: BTreeMap<u32, Running>,
     /// CPU time of each scope of ours.
     scopes: BTreeMap<String, u64>,
+    /// What the last sample showed.
+    shown: Vec<u32>,
 }
 
 impl Machine {
@@ -74,6 +76,7 @@ impl Machine {
             now: Duration::from_secs(100),
             processes: BTreeMap::new(),
             scopes: BTreeMap::new(),
+            shown: Vec::new(),
         }
     }
 
@@ -120,8 +123,15 @@ impl Machine {
             unit: unit.clone(),
             usage_usec: *usec,
         };
+        let ended = std::mem::take(&mut self.shown)
+            .into_iter()
+            .filter(|pid| !self.processes.contains_key(pid))
+            .map(id)
+            .collect();
+        self.shown = self.processes.keys().copied().collect();
         let sample = Sample {
             processes: self.processes.iter().map(process).collect(),
+            ended,
             workloads: self.scopes.iter().map(usage).collect(),
         };
         self.step(Event::Sample(sample))

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::super::argv;
 use super::dice::Dice;
+use super::pruned::Pruned;
 use crate::action::{Action, Move, Placement, RecoverCause};
 use crate::engine::Engine;
 use crate::event::{Event, Process, Request, Sample, Ticket, Usage, Workload};
@@ -16,6 +17,8 @@ use crate::settings::Settings;
 const INTERVAL: Duration = Duration::from_secs(2);
 const PROTECTED: &str = "/protected.slice/protected-workload.slice";
 const MAX_PROCESSES: usize = 24;
+/// Groups outside of our scopes.
+const HOMES: usize = 4;
 const PROGRAMS: &[&str] = &[
     "sh",
     "hog",
@@ -41,6 +44,8 @@ pub struct Running {
     /// The arguments at the last sample, which is what a refusal is about.
     pub sampled_argv: Arc<[Box<str>]>,
     pub excluded: bool,
+    /// Which of the groups outside of our scopes it belongs to.
+    pub home: usize,
     pub cpu_usec: u64,
     pub busy: bool,
     /// The scope of ours that it is in.
@@ -50,13 +55,16 @@ pub struct Running {
 
 impl Running {
     pub fn enter(&mut self, scope: Option<String>) {
-        self.cgroup = cgroup(scope.as_deref());
+        self.cgroup = cgroup(scope.as_deref(), self.home);
         self.scope = scope;
     }
 }
 
-fn cgroup(scope: Option<&str>) -> Arc<str> {
-    format!("{PROTECTED}/{}", scope.unwrap_or("work.scope")).into()
+fn cgroup(scope: Option<&str>, home: usize) -> Arc<str> {
+    match scope {
+        Some(scope) => format!("{PROTECTED}/{scope}").into(),
+        None => format!("{PROTECTED}/work-{home}.scope").into(),
+    }
 }
 
 pub struct Scope {
@@ -69,6 +77,8 @@ pub struct Scope {
 pub struct World {
     pub dice: Dice,
     pub engine: Engine,
+    /// What an engine knows that is shown only what may have used CPU.
+    pub pruned: Pruned,
     pub now: Duration,
     pub next_pid: u32,
     pub next_ticket: u64,
@@ -81,15 +91,23 @@ pub struct World {
     /// The last attempt by detection.
     pub attempts: BTreeMap<ProcId, Duration>,
     pub counts: BTreeMap<&'static str, u32>,
+    /// Whom the last sample showed.
+    shown: BTreeSet<ProcId>,
+}
+
+fn ids(sample: &Sample) -> BTreeSet<ProcId> {
+    sample.processes.iter().map(|process| process.id).collect()
 }
 
 impl World {
     pub fn new(seed: u64) -> World {
         let mut settings = Settings::default();
         settings.routing.exclude_patterns = vec!["--keep-out".to_owned()];
+        let settings = Arc::new(settings);
         World {
             dice: Dice(seed),
-            engine: Engine::new(Arc::new(settings), rules()),
+            engine: Engine::new(Arc::clone(&settings), rules()),
+            pruned: Pruned::new(settings, rules()),
             now: Duration::from_secs(1000),
             next_pid: 2,
             next_ticket: 0,
@@ -100,6 +118,7 @@ impl World {
             refused: BTreeMap::new(),
             attempts: BTreeMap::new(),
             counts: BTreeMap::new(),
+            shown: BTreeSet::new(),
         }
     }
 
@@ -113,7 +132,7 @@ impl World {
     }
 
     pub fn operation(&mut self) {
-        match self.dice.below(20) {
+        match self.dice.below(21) {
             0..=2 => self.spawn(),
             3 => self.exec(),
             4 => self.exit(),
@@ -122,6 +141,7 @@ impl World {
             8 => self.finish_recovery(),
             9 => self.request(),
             10 => self.release(),
+            20 => self.migrate(),
             11 if self.dice.one_in(20) => self.gap(),
             12 if self.dice.one_in(20) => self.quick_sample(),
             13 if self.dice.one_in(50) => self.restart(),
@@ -146,6 +166,10 @@ impl World {
             return;
         }
         let scope = parent.and_then(|parent| self.processes[&parent].scope.clone());
+        let home = match parent {
+            Some(parent) => self.processes[&parent].home,
+            None => self.dice.below(HOMES),
+        };
         let process = Running {
             id: ProcId {
                 pid: self.next_pid,
@@ -157,9 +181,11 @@ impl World {
             excluded: program.contains("--keep-out"),
             cpu_usec: 0,
             busy: self.dice.one_in(3),
-            cgroup: cgroup(scope.as_deref()),
+            cgroup: cgroup(scope.as_deref(), home),
+            home,
             scope,
         };
+        self.pruned.used(&process.cgroup);
         self.processes.insert(self.next_pid, process);
     }
 
@@ -171,6 +197,23 @@ impl World {
         {
             process.argv = argv(program);
             process.excluded = program.contains("--keep-out");
+            self.pruned.used(&process.cgroup);
+        }
+    }
+
+    /// A process that is in none of our scopes has itself moved by somebody else, as systemd-run does: it
+    /// ran in both groups.
+    fn migrate(&mut self) {
+        let home = self.dice.below(HOMES);
+        if let Some(process) = self
+            .any_process()
+            .and_then(|pid| self.processes.get_mut(&pid))
+            .filter(|process| process.scope.is_none())
+        {
+            self.pruned.used(&process.cgroup);
+            process.home = home;
+            process.enter(None);
+            self.pruned.used(&process.cgroup);
         }
     }
 
@@ -178,10 +221,9 @@ impl World {
         let Some(pid) = self.any_process() else {
             return;
         };
-        let scope = self
-            .processes
-            .remove(&pid)
-            .and_then(|process| process.scope);
+        let process = self.processes.remove(&pid).expect("it was picked");
+        self.pruned.used(&process.cgroup);
+        let scope = process.scope;
         self.processes
             .values_mut()
             .filter(|process| process.ppid == pid)
@@ -213,6 +255,7 @@ impl World {
         let usec = time.as_micros() as u64;
         for process in self.processes.values_mut().filter(|process| process.busy) {
             process.cpu_usec += usec;
+            self.pruned.used(&process.cgroup);
             if let Some(scope) = process
                 .scope
                 .as_ref()
@@ -294,7 +337,9 @@ impl World {
     /// Another engine, which is told what lives, as the daemon does after kill -9.
     fn restart(&mut self) {
         let settings = Arc::clone(self.engine.settings());
+        self.pruned.restart(Arc::clone(&settings), rules());
         self.engine = Engine::new(settings, rules());
+        self.shown.clear();
         self.moves.clear();
         self.recoveries.clear();
         self.refused.clear();
@@ -338,11 +383,14 @@ impl World {
             unit: unit.clone(),
             usage_usec: scope.usage,
         };
-        let sample = Sample {
+        let mut sample = Sample {
             processes: watched.map(process).collect(),
+            ended: Vec::new(),
             workloads: self.scopes.iter().map(usage).collect(),
         };
-        let seen: BTreeSet<ProcId> = sample.processes.iter().map(|process| process.id).collect();
+        sample.ended = self.shown.difference(&ids(&sample)).copied().collect();
+        self.shown = ids(&sample);
+        let seen = ids(&sample);
         for process in self
             .processes
             .values_mut()
@@ -355,11 +403,27 @@ impl World {
         self.refused
             .retain(|id, argv| seen.contains(id) && processes[&id.pid].argv == *argv);
         self.step(Event::Sample(sample));
+        for id in &self.shown {
+            let known = |engine: &Engine| {
+                let seen = engine.process(*id).expect("it was shown");
+                (
+                    seen.cpu,
+                    seen.hot_samples,
+                    seen.known.is_some(),
+                    seen.spent,
+                    seen.refused,
+                )
+            };
+            assert_eq!(known(self.pruned.engine()), known(&self.engine));
+        }
     }
 
     pub fn step(&mut self, event: Event) {
         let by_caller = matches!(event, Event::Request(_) | Event::Release { .. });
-        for action in self.engine.step(event, Moment(self.now)) {
+        let pruned = self.pruned.step(&event, Moment(self.now));
+        let actions = self.engine.step(event, Moment(self.now));
+        assert_eq!(pruned, actions, "shown only what may have used CPU");
+        for action in actions {
             match action {
                 Action::Move(order) => self.ordered(order),
                 Action::Recover {
