@@ -10,6 +10,8 @@ use crate::id::ProcId;
 pub enum Event {
     /// A periodic look at what is watched.
     Sample(Sample),
+    /// A watched process executes another program, told by the kernel.
+    Exec(Exec),
     /// A caller asks for a placement (`Attach`) or a route (`Route`). The answer carries `ticket`.
     Request(Request),
     /// A caller asks for the end of a workload. The answer carries `ticket`.
@@ -89,6 +91,15 @@ pub struct Process {
     pub cpu_usec: u64,
     /// Its arguments; empty for a zombie. Shared between samples while the program stays the same.
     pub argv: Arc<[Box<str>]>,
+}
+
+/// A process that executes another program, as it is when that was heard of.
+#[derive(Clone, Debug)]
+pub struct Exec {
+    /// The process, then its watched ancestors, parent first. What lies in between may be missing.
+    pub line: Vec<Process>,
+    /// Its ancestors outside of what is watched: such as one that a move in flight took away already.
+    pub elsewhere: Vec<ProcId>,
 }
 
 /// A workload's CPU use.

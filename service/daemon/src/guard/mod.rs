@@ -5,6 +5,7 @@
 
 mod health;
 mod moves;
+mod programs;
 mod publish;
 mod reconcile;
 mod requests;
@@ -41,6 +42,7 @@ use crate::store::Store;
 
 use health::Health;
 use moves::{Finished, Jobs};
+use programs::Programs;
 
 /// What the loop waits for.
 enum Wake {
@@ -52,6 +54,8 @@ enum Wake {
     Finished(Finished),
     /// systemd said something.
     Manager(ManagerEvent),
+    /// The kernel told of new programs, or cannot any more.
+    Programs(std::io::Result<guard_system::exec_events::Batch>),
     /// The bus connection is gone.
     Disconnected,
     /// SIGTERM or SIGINT.
@@ -82,6 +86,7 @@ pub struct Guard {
     proc: ProcFs,
     cgroups: CgroupFs,
     sampler: Sampler,
+    programs: Programs,
     engine: Engine,
     config: Config,
     paths: Paths,
@@ -120,6 +125,7 @@ impl Guard {
         let mover = Arc::new(Mover::new(&connection, proc.clone(), cgroups.clone()).await?);
         let mut guard = Guard {
             sampler: Sampler::new(cgroups.clone(), proc.clone()),
+            programs: Programs::open(),
             engine: Engine::new(config.settings.clone(), config.rules.clone()),
             store: Store::new(&paths.runtime),
             health: Health::new(problem),
@@ -161,17 +167,28 @@ impl Guard {
         let watchdog = Notifier::watchdog_interval();
         let mut next_sample = Instant::now();
         let mut next_ping = watchdog.map(|_| Instant::now());
+        let mut changed = true;
         loop {
-            self.settle().await;
+            // Not after news of programs that are none of ours: a fork storm brings many.
+            if std::mem::replace(&mut changed, true) {
+                self.settle().await;
+            }
+            let parents = self.health.parent_cgroups(&self.config.settings);
             let due = next_ping.map_or(next_sample, |ping| ping.min(next_sample));
             let wake = future::or(
                 stop(&signals),
                 future::or(
                     future::or(next_command(&mut commands), self.jobs.next()),
-                    future::or(next_event(&mut manager), async {
-                        Timer::at(due).await;
-                        Wake::Timer
-                    }),
+                    future::or(
+                        next_event(&mut manager),
+                        future::or(
+                            async {
+                                Timer::at(due).await;
+                                Wake::Timer
+                            },
+                            self.programs.next(&self.proc, &parents),
+                        ),
+                    ),
                 ),
             )
             .await;
@@ -186,10 +203,18 @@ impl Guard {
                     }
                     if now >= next_sample {
                         self.sample().await;
+                        self.programs.looked_at_everything(now.elapsed());
                         // From the planned moment, so that the pace is kept; from now when that has
                         // passed already, so that a slow machine is not sampled in bursts.
                         let interval = self.config.settings.sampling.interval;
                         next_sample = (next_sample + interval).max(Instant::now());
+                    }
+                }
+                Wake::Programs(told) => {
+                    let news = self.told_of_programs(told, &parents);
+                    changed = news.changed;
+                    if news.scan {
+                        next_sample = next_sample.min(self.programs.make_good_at());
                     }
                 }
                 Wake::Command(Command::Reload { answer }) => {

@@ -7,6 +7,7 @@ use super::{Engine, MAX_WORKLOADS};
 use crate::action::{Action, Move, Placement, Why};
 use crate::event::Sample;
 use crate::id::{Moment, ProcId};
+use crate::rules::Match;
 
 /// Where sustained load goes.
 const HEAVY: &str = "heavy";
@@ -153,9 +154,7 @@ impl Engine {
     /// Why a process is routed, and into which class. `tree` is the CPU of its tree if that decides.
     fn reason(&self, seen: &Seen, tree: Option<f64>) -> Option<(String, Why)> {
         let threshold = self.settings.routing.cpu_threshold;
-        let known = seen.known.as_ref().filter(|known| {
-            known.class != PROTECTED && self.settings.class(&known.class).is_some()
-        });
+        let known = seen.known.as_ref().filter(|known| self.takes_known(known));
         if let Some(known) = known.filter(|_| tree.is_none_or(|cpu| cpu >= threshold)) {
             let why = Why::KnownHeavy {
                 rule: known.rule.clone(),
@@ -177,21 +176,33 @@ impl Engine {
     /// Whether a process is in a workload that keeps it: a routed one, or one that a person placed, of
     /// which the named processes stay, and everything when the command itself is known to be heavy.
     fn is_settled(&self, process: &Seen) -> bool {
-        let unit = process
-            .cgroup
-            .rsplit('/')
-            .find_map(|part| self.workloads.get(part));
+        self.keeps(&process.cgroup, process.id)
+    }
+
+    /// The same of a process by its control group.
+    pub(super) fn keeps(&self, cgroup: &str, process: ProcId) -> bool {
+        let unit = cgroup.rsplit('/').find_map(|part| self.workloads.get(part));
         unit.is_some_and(|tracked| match tracked.workload.placement {
             Placement::Routed => true,
             Placement::Placed => {
                 tracked.root_known
-                    || tracked.workload.root == process.id
-                    || tracked.named.contains(&process.id)
+                    || tracked.workload.root == process
+                    || tracked.named.contains(&process)
             }
         })
     }
 
-    fn route(&mut self, root: ProcId, (class, why): (String, Why), now: Moment) -> Action {
+    /// Whether detection routes into the class of a rule.
+    pub(super) fn takes_known(&self, known: &Match) -> bool {
+        known.class != PROTECTED && self.settings.class(&known.class).is_some()
+    }
+
+    pub(super) fn route(
+        &mut self,
+        root: ProcId,
+        (class, why): (String, Why),
+        now: Moment,
+    ) -> Action {
         self.cool_down(root, now);
         self.moving.insert(root, vec![root]);
         Action::Move(Move {

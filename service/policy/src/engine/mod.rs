@@ -5,6 +5,7 @@
 //! processes that it shows.
 
 mod detect;
+mod executed;
 mod meter;
 mod population;
 mod recovery;
@@ -108,6 +109,7 @@ impl Engine {
     pub fn step(&mut self, event: Event, now: Moment) -> Vec<Action> {
         match event {
             Event::Sample(sample) => self.sample(&sample, now),
+            Event::Exec(exec) => self.executed(&exec, now),
             Event::Request(request) => vec![self.request(request)],
             Event::Release { ticket, unit } => vec![self.release(ticket, unit)],
             Event::Adopted(workload) => {

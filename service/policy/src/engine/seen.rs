@@ -156,11 +156,18 @@ impl Seen {
     }
 }
 
+impl Seen {
+    /// Whether its program has these arguments.
+    pub(super) fn runs(&self, argv: &Arc<[Box<str>]>) -> bool {
+        same(&self.argv, argv)
+    }
+}
+
 fn same(a: &Arc<[Box<str>]>, b: &Arc<[Box<str>]>) -> bool {
     Arc::ptr_eq(a, b) || a == b
 }
 
-fn is_excluded(argv: &[Box<str>], patterns: &[String]) -> bool {
+pub(super) fn is_excluded(argv: &[Box<str>], patterns: &[String]) -> bool {
     if patterns.is_empty() {
         return false;
     }

@@ -1,5 +1,6 @@
 //! Tests of the engine: a small machine on which processes run and moves succeed or fail as told.
 
+mod executed;
 mod golden;
 mod known;
 mod ops;
@@ -14,7 +15,7 @@ use std::time::Duration;
 
 use super::Engine;
 use crate::action::{Action, Failure, Move, Placement, Why};
-use crate::event::{Event, Process, Request, Sample, Ticket, Usage, Workload};
+use crate::event::{Event, Exec, Process, Request, Sample, Ticket, Usage, Workload};
 use crate::id::{Moment, ProcId};
 use crate::rules::RuleSet;
 use crate::settings::Settings;
@@ -52,6 +53,16 @@ struct Running {
     cgroup: Arc<str>,
     argv: Arc<[Box<str>]>,
     cpu_usec: u64,
+}
+
+fn as_process(pid: u32, process: &Running) -> Process {
+    Process {
+        id: id(pid),
+        ppid: process.ppid,
+        cgroup: Arc::clone(&process.cgroup),
+        cpu_usec: process.cpu_usec,
+        argv: Arc::clone(&process.argv),
+    }
 }
 
 /// An engine, and the machine that it sees.
@@ -111,14 +122,31 @@ impl Machine {
         self.engine.step(event, Moment(self.now))
     }
 
-    fn sample(&mut self) -> Vec<Action> {
-        let process = |(pid, process): (&u32, &Running)| Process {
-            id: id(*pid),
-            ppid: process.ppid,
-            cgroup: Arc::clone(&process.cgroup),
-            cpu_usec: process.cpu_usec,
-            argv: Arc::clone(&process.argv),
+    /// The kernel tells of the program that a process executes.
+    fn hear(&mut self, pid: u32) -> Vec<Action> {
+        self.hear_without(pid, &[])
+    }
+
+    /// The same, when these ancestors have left what is watched.
+    fn hear_without(&mut self, pid: u32, elsewhere: &[u32]) -> Vec<Action> {
+        let mut exec = Exec {
+            line: Vec::new(),
+            elsewhere: Vec::new(),
         };
+        let mut next = pid;
+        while let Some(process) = self.processes.get(&next) {
+            if elsewhere.contains(&next) {
+                exec.elsewhere.push(id(next));
+            } else {
+                exec.line.push(as_process(next, process));
+            }
+            next = process.ppid;
+        }
+        self.step(Event::Exec(exec))
+    }
+
+    fn sample(&mut self) -> Vec<Action> {
+        let process = |(pid, process): (&u32, &Running)| as_process(*pid, process);
         let usage = |(unit, usec): (&String, &u64)| Usage {
             unit: unit.clone(),
             usage_usec: *usec,

@@ -4,6 +4,7 @@
 //! start, execute, end and burn in the meantime.
 
 mod dice;
+mod execs;
 mod orders;
 mod pruned;
 mod world;
@@ -41,6 +42,9 @@ fn a_hundred_thousand_operations_break_no_rule() {
         "not recovered",
         "gap",
         "restart",
+        "heard",
+        "routed by event",
+        "heard while an ancestor was on its way",
     ] {
         assert!(
             total.get(what).is_some_and(|count| *count >= 100),

@@ -1,6 +1,6 @@
 //! The machine, and what happens on it by itself.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
@@ -86,6 +86,8 @@ pub struct World {
     pub scopes: BTreeMap<String, Scope>,
     pub moves: Vec<Move>,
     pub recoveries: Vec<String>,
+    /// Processes whose exec events nobody has heard yet.
+    pub execs: VecDeque<u32>,
     /// Roots whose last move failed for good, with the arguments they had.
     pub refused: BTreeMap<ProcId, Arc<[Box<str>]>>,
     /// The last attempt by detection.
@@ -115,6 +117,7 @@ impl World {
             scopes: BTreeMap::new(),
             moves: Vec::new(),
             recoveries: Vec::new(),
+            execs: VecDeque::new(),
             refused: BTreeMap::new(),
             attempts: BTreeMap::new(),
             counts: BTreeMap::new(),
@@ -132,20 +135,25 @@ impl World {
     }
 
     pub fn operation(&mut self) {
-        match self.dice.below(21) {
+        match self.dice.below(25) {
             0..=2 => self.spawn(),
             3 => self.exec(),
             4 => self.exit(),
             5 | 6 => self.toggle(),
-            7 => self.finish_move(),
+            7 | 24 => self.finish_move(),
+            21..=23 => self.hear(),
             8 => self.finish_recovery(),
             9 => self.request(),
             10 => self.release(),
             20 => self.migrate(),
             11 if self.dice.one_in(20) => self.gap(),
             12 if self.dice.one_in(20) => self.quick_sample(),
-            13 if self.dice.one_in(50) => self.restart(),
+            13 if self.dice.one_in(30) => self.restart(),
             _ => self.tick(),
+        }
+        // Most events are heard at once.
+        if self.dice.one_in(2) {
+            self.hear();
         }
         self.verify();
     }
@@ -187,14 +195,14 @@ impl World {
         };
         self.pruned.used(&process.cgroup);
         self.processes.insert(self.next_pid, process);
+        self.execs.push_back(self.next_pid);
     }
 
     fn exec(&mut self) {
         let program = *self.dice.pick(PROGRAMS).expect("programs");
-        if let Some(process) = self
-            .any_process()
-            .and_then(|pid| self.processes.get_mut(&pid))
-        {
+        let pid = self.any_process();
+        if let Some(process) = pid.and_then(|pid| self.processes.get_mut(&pid)) {
+            self.execs.push_back(process.id.pid);
             process.argv = argv(program);
             process.excluded = program.contains("--keep-out");
             self.pruned.used(&process.cgroup);
@@ -342,6 +350,7 @@ impl World {
         self.shown.clear();
         self.moves.clear();
         self.recoveries.clear();
+        self.execs.clear();
         self.refused.clear();
         self.attempts.clear();
         let known: Vec<Workload> = self
