@@ -89,6 +89,9 @@ scenarios! {
     quota_enforced,
     weights_8_to_1,
     probe_latency_with_and_without_guard,
+    exec_to_heavy_latency,
+    lost_events_are_made_good,
+    fork_storm,
 }
 
 /// The scenario of that name.
