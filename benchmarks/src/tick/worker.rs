@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::Duration;
 
 use anyhow::{Context, ensure};
 use guard_policy::engine::Engine;
@@ -56,12 +56,15 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
     let mut engine = Engine::new(Arc::new(Settings::default()), Arc::new(RuleSet::shipped()));
     let parents = [options.cgroup.clone()];
     let rss_before_kib = rss_kib()?;
-    let start = Instant::now();
+    // For the engine as much time passes as between two samples of the daemon.
+    let mut now = Duration::ZERO;
+    let interval = engine.settings().sampling.interval;
     // What the daemon does at a sample: the look, and the decision.
     let mut tick = || {
+        now += interval;
         let look = sampler.sample(&parents, &[]);
         let watched = look.watched.first().map_or(0, |(_, count)| *count);
-        engine.step(Event::Sample(look.sample), Moment(start.elapsed()));
+        engine.step(Event::Sample(look.sample), Moment(now));
         watched as usize
     };
     for _ in 0..WARM_UP {

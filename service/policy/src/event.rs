@@ -89,6 +89,10 @@ pub struct Process {
     pub cgroup: Arc<str>,
     /// CPU time used so far by all of its threads, user and system, in microseconds.
     pub cpu_usec: u64,
+    /// CPU time of its ended children, of theirs and so on, as far as they were waited for, likewise.
+    pub reaped_usec: u64,
+    /// It leads its session: a terminal's shell, or what was started apart from its parent.
+    pub leads_session: bool,
     /// Its arguments; empty for a zombie. Shared between samples while the program stays the same.
     pub argv: Arc<[Box<str>]>,
 }

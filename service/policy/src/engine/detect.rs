@@ -79,10 +79,15 @@ impl Engine {
 
     /// Whether a process could be routed as far as it alone tells. Cheap, and false for nearly all.
     fn is_wanted(&self, seen: &Seen) -> bool {
-        (seen.known.is_some() || seen.hot_samples >= self.settings.routing.sustained_samples)
+        (seen.known.is_some() || self.is_sustained(seen))
             && !seen.excluded
             && !seen.refused
             && !self.cooldowns.contains_key(&seen.id)
+    }
+
+    /// Whether it, or the tree that it explains, has been hot for long enough.
+    fn is_sustained(&self, seen: &Seen) -> bool {
+        seen.hot_samples.max(seen.tree.hot_samples) >= self.settings.routing.sustained_samples
     }
 
     fn may_have_returned(&self, new: &[u32]) -> bool {
@@ -162,13 +167,17 @@ impl Engine {
             };
             return Some((known.class.clone(), why));
         }
-        let cpu = seen
-            .cpu
-            .filter(|_| seen.hot_samples >= self.settings.routing.sustained_samples)?;
+        let enough = self.settings.routing.sustained_samples;
+        let tree = seen.hot_samples < enough;
+        let (cpu, hot_samples) = match tree {
+            false => (seen.cpu, seen.hot_samples),
+            true => (seen.tree.cpu, seen.tree.hot_samples),
+        };
         let why = Why::SustainedCpu {
-            cpu,
+            tree,
+            cpu: cpu.filter(|_| hot_samples >= enough)?,
             threshold,
-            hot_samples: seen.hot_samples,
+            hot_samples,
         };
         Some((HEAVY.to_owned(), why))
     }

@@ -11,6 +11,7 @@ mod population;
 mod recovery;
 mod requests;
 mod seen;
+mod trees;
 
 #[cfg(test)]
 mod tests;
@@ -27,6 +28,7 @@ use crate::settings::Settings;
 use population::Population;
 pub use recovery::Tracked;
 pub use seen::Seen;
+pub use trees::Tree;
 
 /// The most workloads at once, with those on their way.
 pub const MAX_WORKLOADS: usize = 1024;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::meter::Meter;
 use super::seen::{Program, Seen};
+use super::trees::Trees;
 use crate::event::Sample;
 use crate::id::{Moment, ProcId};
 use crate::rules::RuleSet;
@@ -21,10 +22,11 @@ const MAX_PAST: usize = 64;
 /// Every watched process, by PID.
 #[derive(Debug, Default)]
 pub(super) struct Population {
-    by_pid: HashMap<u32, Seen>,
+    pub(super) by_pid: HashMap<u32, Seen>,
     /// Those of which more is to be said than that they are idle: shown by the last sample, or with CPU
     /// or a counter left from it, or named by a rule.
-    active: BTreeSet<u32>,
+    pub(super) active: BTreeSet<u32>,
+    pub(super) trees: Trees,
     past: Past,
     /// The rules that everybody was judged by.
     generation: u64,
@@ -127,12 +129,14 @@ impl Population {
         rules: &RuleSet,
         generation: u64,
     ) -> Vec<u32> {
+        let mut gone = HashMap::new();
         for id in &sample.ended {
             if self.contains(*id) {
-                self.by_pid.remove(&id.pid);
                 self.active.remove(&id.pid);
+                gone.extend(self.by_pid.remove_entry(&id.pid));
             }
         }
+        self.trees.ended(&gone, &self.by_pid);
         let mut new = Vec::new();
         for process in &sample.processes {
             let known = self
@@ -158,8 +162,10 @@ impl Population {
                 new.push(process.id.pid);
             }
             self.active.insert(process.id.pid);
+            self.trees.shown(process.id.pid);
         }
         self.past.push(now, settings);
+        self.count_trees(now, settings);
         if self.generation != generation {
             self.judge_all(settings, rules, generation);
         }

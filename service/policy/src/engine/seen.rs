@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::meter::{Meter, Reading};
+use super::trees::Tree;
 use crate::event::Process;
 use crate::id::{Moment, ProcId};
 use crate::rules::{Match, RuleSet};
@@ -17,6 +18,8 @@ pub struct Seen {
     pub cpu: Option<f64>,
     /// Samples in a row at or above the routing threshold.
     pub hot_samples: u32,
+    /// The tree below it.
+    pub tree: Tree,
     /// The rule that names its program.
     pub known: Option<Match>,
     /// An exclude pattern is in its command line.
@@ -27,12 +30,16 @@ pub struct Seen {
     pub(super) spent: bool,
     /// Its parent's PID, when it was last shown.
     pub(super) ppid: u32,
+    /// It leads its session, likewise.
+    pub(super) leads_session: bool,
     /// Its control group, likewise.
     pub(super) cgroup: Arc<str>,
     /// The last sample that is taken in.
     pub(super) round: u64,
     /// CPU time when it was last shown; the meter's base is older after a sample that came too soon.
     cpu_usec: u64,
+    /// CPU time of the children that it waited for, when it was last shown.
+    reaped_usec: u64,
     meter: Meter,
     argv: Arc<[Box<str>]>,
     generation: u64,
@@ -53,15 +60,18 @@ impl Seen {
         Seen {
             id: process.id,
             ppid: process.ppid,
+            leads_session: process.leads_session,
             cgroup: Arc::clone(&process.cgroup),
             cpu: None,
             hot_samples: 0,
+            tree: Tree::default(),
             known: None,
             excluded: false,
             refused: false,
             spent: false,
             round: 0,
             cpu_usec: process.cpu_usec,
+            reaped_usec: process.reaped_usec,
             meter: Meter::default(),
             argv: Arc::clone(&process.argv),
             generation: 0,
@@ -71,7 +81,9 @@ impl Seen {
     /// Takes a sample in.
     pub(super) fn update(&mut self, process: &Process, now: Moment, settings: &Settings) {
         self.ppid = process.ppid;
+        self.leads_session = process.leads_session;
         self.cpu_usec = process.cpu_usec;
+        self.reaped_usec = process.reaped_usec;
         if !Arc::ptr_eq(&self.cgroup, &process.cgroup) {
             self.cgroup = Arc::clone(&process.cgroup);
         }
@@ -89,9 +101,17 @@ impl Seen {
         self.count(reading, settings);
     }
 
+    /// CPU time of the process and of the children that it waited for, when it was last shown.
+    pub(super) fn total_usec(&self) -> u64 {
+        self.cpu_usec.saturating_add(self.reaped_usec)
+    }
+
     /// Whether more is to be said of it than that it is idle.
     pub(super) fn is_active(&self) -> bool {
-        self.known.is_some() || self.hot_samples > 0 || self.cpu.is_some_and(|cpu| cpu > 0.0)
+        self.known.is_some()
+            || self.hot_samples > 0
+            || self.tree.hot_samples > 0
+            || self.cpu.is_some_and(|cpu| cpu > 0.0)
     }
 
     fn count(&mut self, reading: Reading, settings: &Settings) {

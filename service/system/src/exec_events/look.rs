@@ -72,6 +72,8 @@ fn read(proc: &ProcFs, pid: u32, cgroup: Arc<str>) -> Option<Process> {
         ppid: stat.ppid,
         cgroup,
         cpu_usec: stat.cpu_usec(),
+        reaped_usec: stat.reaped_usec(),
+        leads_session: stat.session == pid,
         argv: argv.into(),
     })
 }

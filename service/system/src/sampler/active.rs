@@ -2,8 +2,8 @@
 
 use std::fs;
 
-use super::Sampler;
 use super::group::Shared;
+use super::{LOOKS_PER_SWEEP, Sampler};
 use crate::cgroup::CgroupFs;
 use crate::proc::ProcFs;
 use crate::proc::stat_line as line;
@@ -153,8 +153,7 @@ fn moves_between_idle_groups_are_found_by_the_sweep_or_at_once_when_expected() {
     tree.group("p.slice/a.scope/inner", 30, &[]);
     tree.group("p.slice/b.scope", 30, &[20, 30]);
     let (mut read, mut ended) = (Vec::new(), Vec::new());
-    // As many looks as there are groups.
-    for _ in 0..4 {
+    for _ in 0..4 * LOOKS_PER_SWEEP {
         let (more, gone, _) = tree.look();
         read.extend(more);
         ended.extend(gone);

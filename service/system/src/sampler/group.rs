@@ -41,8 +41,8 @@ pub(super) struct Group {
     members: Vec<u32>,
     /// Processes of the group and all below.
     processes: usize,
-    /// The group and those below.
-    groups: usize,
+    /// Whose turn it is in the sweep: the group's own, or a child's, counted from 1.
+    turn: usize,
     /// Links of the folder when `children` was read; a folder has two of its own and one for each
     /// folder in it, so an equal count means that no group came without another one going.
     links: u64,
@@ -126,7 +126,7 @@ impl Group {
             usage: None,
             members: Vec::new(),
             processes: 0,
-            groups: 1,
+            turn: 0,
             links: 0,
             children: Vec::new(),
         }
@@ -145,11 +145,6 @@ impl Group {
     /// How many processes the group and all below have.
     pub(super) fn processes(&self) -> usize {
         self.processes
-    }
-
-    /// How many groups there are with it and all below.
-    pub(super) fn groups(&self) -> usize {
-        self.groups
     }
 
     /// Calls `each` for each process of the groups that used CPU since the last visit, or of all groups
@@ -194,33 +189,38 @@ impl Group {
         Ok(())
     }
 
-    /// Lists one group of the subtree, the one at `number`, whether it used CPU or not: who moves a
-    /// process in or out from elsewhere leaves no trace in its CPU.
-    pub(super) fn sweep(&mut self, number: usize, shared: &mut Shared, each: &mut Each<'_>) {
-        self.sweep_at(0, number, shared, each);
+    /// Lists one group of the subtree, the next one in turn, whether it used CPU or not: who moves a
+    /// process in or out from elsewhere leaves no trace in its CPU. True when all have had their turn.
+    pub(super) fn sweep(&mut self, shared: &mut Shared, each: &mut Each<'_>) -> bool {
+        self.sweep_at(0, shared, each)
     }
 
-    fn sweep_at(&mut self, depth: u32, number: usize, shared: &mut Shared, each: &mut Each<'_>) {
-        if number == 0 {
+    fn sweep_at(&mut self, depth: u32, shared: &mut Shared, each: &mut Each<'_>) -> bool {
+        // Nothing here may cost in proportion to the groups.
+        if self.turn == 0 {
+            let before = self.members.len();
             if self.list_own(shared, each).is_ok() {
+                self.processes = self.processes + self.members.len() - before;
                 let links = self.links();
                 if (links < 2 || links != self.links) && depth < MAX_DEPTH {
                     self.list_children(links, shared, |child, shared| {
                         let _ = child.visit_at(depth + 1, true, shared, each);
                     });
+                    self.add_up();
                 }
             }
-        } else {
-            let mut rest = number - 1;
-            for child in &mut self.children {
-                if rest < child.groups {
-                    child.sweep_at(depth + 1, rest, shared, each);
-                    break;
-                }
-                rest -= child.groups;
-            }
+            self.turn = 1;
+        } else if let Some(child) = self.children.get_mut(self.turn - 1) {
+            let before = child.processes;
+            let done = child.sweep_at(depth + 1, shared, each);
+            self.processes = self.processes + child.processes - before;
+            self.turn += usize::from(done);
         }
-        self.add_up();
+        let done = self.turn > self.children.len();
+        if done {
+            self.turn = 0;
+        }
+        done
     }
 
     /// Counts a process as one of the group at `path`, of this subtree, until the group is listed again.
@@ -259,9 +259,8 @@ impl Group {
     }
 
     fn add_up(&mut self) {
-        let below = |number: fn(&Group) -> usize| self.children.iter().map(number).sum::<usize>();
-        self.processes = self.members.len() + below(Group::processes);
-        self.groups = 1 + below(Group::groups);
+        let below: usize = self.children.iter().map(Group::processes).sum();
+        self.processes = self.members.len() + below;
     }
 
     /// `None` when it cannot be told; then the group is looked into.

@@ -7,8 +7,8 @@
 //! against 5.1 µs), but takes one open file and a page of kernel memory for each process.
 //!
 //! Who moves a process between groups leaves no trace in their CPU. After our own moves everything is read
-//! ([`Sampler::expect_moved`]); a process that somebody else moves shows when it runs, and in
-//! each look one group is listed although it is idle, so that counts become right again.
+//! ([`Sampler::expect_moved`]); a process that somebody else moves shows when it runs, and now
+//! and then a group is listed although it is idle, so that counts become right again.
 
 mod group;
 mod table;
@@ -22,6 +22,9 @@ use crate::cgroup::{CgroupFs, usage_usec};
 use crate::proc::ProcFs;
 use group::{Group, Shared};
 use table::Table;
+
+/// Looks for each group that is listed although it is idle.
+const LOOKS_PER_SWEEP: u32 = 8;
 
 /// What a look shows.
 #[derive(Clone, Debug, Default)]
@@ -44,8 +47,10 @@ pub struct Sampler {
     scopes: Vec<Group>,
     /// The next look reads everything.
     whole: bool,
-    /// Which idle group is listed next.
-    sweep: usize,
+    /// Looks that were not at everything.
+    looks: u32,
+    /// Which parent has a group listed next although it is idle.
+    turn: usize,
 }
 
 impl Sampler {
@@ -58,7 +63,8 @@ impl Sampler {
             parents: Vec::new(),
             scopes: Vec::new(),
             whole: true,
-            sweep: 0,
+            looks: 0,
+            turn: 0,
         }
     }
 
@@ -123,11 +129,12 @@ impl Sampler {
         look.watched = self.parents.iter().map(count).collect();
     }
 
-    /// Lists one group more. Only who is new there is read: nobody ran.
+    /// Lists one group more, now and then. Only who is new there is read: nobody ran.
     fn sweep_one(&mut self, look: &mut Look) {
-        let groups: usize = self.parents.iter().map(Group::groups).sum();
-        let mut number = self.sweep % groups.max(1);
-        self.sweep = number + 1;
+        self.looks = self.looks.wrapping_add(1);
+        if !self.looks.is_multiple_of(LOOKS_PER_SWEEP) {
+            return;
+        }
         let (table, processes) = (&mut self.table, &mut look.sample.processes);
         let mut read_new = |cgroup: &Arc<str>, pid| {
             if table.is_known(pid) {
@@ -138,12 +145,10 @@ impl Sampler {
             processes.extend(process);
             there
         };
-        for parent in &mut self.parents {
-            if number < parent.groups() {
-                parent.sweep(number, &mut self.shared, &mut read_new);
-                break;
-            }
-            number -= parent.groups();
+        let parents = self.parents.len();
+        if let Some(parent) = self.parents.get_mut(self.turn % parents.max(1)) {
+            let done = parent.sweep(&mut self.shared, &mut read_new);
+            self.turn = (self.turn + usize::from(done)) % parents;
         }
     }
 

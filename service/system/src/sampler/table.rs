@@ -152,6 +152,8 @@ impl Table {
             ppid: stat.ppid,
             cgroup: cgroup.clone(),
             cpu_usec: stat.cpu_usec(),
+            reaped_usec: stat.reaped_usec(),
+            leads_session: stat.session == pid,
             argv,
         })
     }

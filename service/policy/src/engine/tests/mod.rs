@@ -8,6 +8,7 @@ mod placed;
 mod recovery;
 mod requests;
 mod sustained;
+mod trees;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -53,6 +54,9 @@ struct Running {
     cgroup: Arc<str>,
     argv: Arc<[Box<str>]>,
     cpu_usec: u64,
+    /// Of children that ended.
+    reaped_usec: u64,
+    leads_session: bool,
 }
 
 fn as_process(pid: u32, process: &Running) -> Process {
@@ -61,6 +65,8 @@ fn as_process(pid: u32, process: &Running) -> Process {
         ppid: process.ppid,
         cgroup: Arc::clone(&process.cgroup),
         cpu_usec: process.cpu_usec,
+        reaped_usec: process.reaped_usec,
+        leads_session: process.leads_session,
         argv: Arc::clone(&process.argv),
     }
 }
@@ -101,6 +107,8 @@ impl Machine {
             cgroup: cgroup.into(),
             argv: argv(line),
             cpu_usec: 0,
+            reaped_usec: 0,
+            leads_session: false,
         };
         self.processes.insert(pid, process);
     }

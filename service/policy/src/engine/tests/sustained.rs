@@ -33,6 +33,7 @@ fn it_takes_four_hot_samples_in_a_row() {
         (&[id(7)][..], "heavy", Placement::Routed)
     );
     let expected = Why::SustainedCpu {
+        tree: false,
         cpu: 80.0,
         threshold: 70.0,
         hot_samples: 4,
@@ -248,6 +249,8 @@ fn a_circle_of_parents_is_no_endless_loop() {
         ppid,
         cgroup: SOURCE.into(),
         cpu_usec,
+        reaped_usec: 0,
+        leads_session: false,
         argv: argv("hog"),
     };
     let mut asked = Vec::new();

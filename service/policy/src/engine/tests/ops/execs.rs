@@ -66,6 +66,8 @@ fn as_process(process: &Running) -> Process {
         ppid: process.ppid,
         cgroup: Arc::clone(&process.cgroup),
         cpu_usec: process.cpu_usec,
+        reaped_usec: process.reaped_usec,
+        leads_session: process.leads_session(),
         argv: Arc::clone(&process.argv),
     }
 }

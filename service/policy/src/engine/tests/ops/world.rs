@@ -47,13 +47,21 @@ pub struct Running {
     /// Which of the groups outside of our scopes it belongs to.
     pub home: usize,
     pub cpu_usec: u64,
+    /// Of its ended children.
+    pub reaped_usec: u64,
     pub busy: bool,
+    /// Children of it come and go within an instant, and use a CPU.
+    pub forks: bool,
     /// The scope of ours that it is in.
     pub scope: Option<String>,
     pub cgroup: Arc<str>,
 }
 
 impl Running {
+    pub fn leads_session(&self) -> bool {
+        self.id.pid.is_multiple_of(7)
+    }
+
     pub fn enter(&mut self, scope: Option<String>) {
         self.cgroup = cgroup(scope.as_deref(), self.home);
         self.scope = scope;
@@ -188,7 +196,9 @@ impl World {
             sampled_argv: argv(""),
             excluded: program.contains("--keep-out"),
             cpu_usec: 0,
+            reaped_usec: 0,
             busy: self.dice.one_in(3),
+            forks: self.dice.one_in(8),
             cgroup: cgroup(scope.as_deref(), home),
             home,
             scope,
@@ -231,6 +241,15 @@ impl World {
         };
         let process = self.processes.remove(&pid).expect("it was picked");
         self.pruned.used(&process.cgroup);
+        let used = process.cpu_usec + process.reaped_usec;
+        if let Some(parent) = self
+            .processes
+            .get_mut(&process.ppid)
+            .filter(|_| !self.dice.one_in(5))
+        {
+            parent.reaped_usec += used;
+            self.pruned.used(&parent.cgroup);
+        }
         let scope = process.scope;
         self.processes
             .values_mut()
@@ -255,21 +274,30 @@ impl World {
             .any_process()
             .and_then(|pid| self.processes.get_mut(&pid))
         {
-            process.busy = !process.busy;
+            match self.now.as_secs().is_multiple_of(3) {
+                true => process.forks = !process.forks,
+                false => process.busy = !process.busy,
+            }
         }
     }
 
     fn burn(&mut self, time: Duration) {
         let usec = time.as_micros() as u64;
-        for process in self.processes.values_mut().filter(|process| process.busy) {
-            process.cpu_usec += usec;
+        for process in self.processes.values_mut() {
+            let itself = if process.busy { usec } else { 0 };
+            let children = if process.forks { usec } else { 0 };
+            if itself + children == 0 {
+                continue;
+            }
+            process.cpu_usec += itself;
+            process.reaped_usec += children;
             self.pruned.used(&process.cgroup);
             if let Some(scope) = process
                 .scope
                 .as_ref()
                 .and_then(|scope| self.scopes.get_mut(scope))
             {
-                scope.usage += usec;
+                scope.usage += itself + children;
             }
         }
     }
@@ -279,10 +307,9 @@ impl World {
         self.burn(INTERVAL);
         let on_its_way: Vec<ProcId> = self.moves.iter().map(Move::root).collect();
         for (unit, scope) in &mut self.scopes {
-            let busy = self
-                .processes
-                .values()
-                .any(|process| process.busy && process.scope.as_ref() == Some(unit));
+            let busy = self.processes.values().any(|process| {
+                (process.busy || process.forks) && process.scope.as_ref() == Some(unit)
+            });
             let blocked =
                 self.recoveries.contains(unit) || on_its_way.contains(&scope.workload.root);
             let idle = !busy && !blocked && scope.workload.placement == Placement::Routed;
@@ -386,6 +413,8 @@ impl World {
             ppid: process.ppid,
             cgroup: Arc::clone(&process.cgroup),
             cpu_usec: process.cpu_usec,
+            reaped_usec: process.reaped_usec,
+            leads_session: process.leads_session(),
             argv: Arc::clone(&process.argv),
         };
         let usage = |(unit, scope): (&String, &Scope)| Usage {
@@ -418,6 +447,8 @@ impl World {
                 (
                     seen.cpu,
                     seen.hot_samples,
+                    seen.tree.hot_samples,
+                    seen.tree.cpu,
                     seen.known.is_some(),
                     seen.spent,
                     seen.refused,
