@@ -24,7 +24,7 @@ use group::{Group, Shared};
 use table::Table;
 
 /// Looks for each group that is listed although it is idle.
-const LOOKS_PER_SWEEP: u32 = 8;
+const LOOKS_PER_SWEEP: u32 = 16;
 
 /// What a look shows.
 #[derive(Clone, Debug, Default)]
