@@ -25,6 +25,8 @@ JSON, one object:
   state          normal, degraded or paused
   state_reasons  [text]: why the state is not normal
   capabilities   [name]: what this machine offers
+  exec_events    `active`, or why the kernel does not tell of new programs
+  exec_events_lost  events that a look at everything made good
   classes        [{name, slice, quota, weight}]
                  quota in percent of one logical CPU, 0 for none
   watched        [{unit, processes}]

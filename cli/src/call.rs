@@ -21,6 +21,12 @@ pub struct Status {
     pub state_reasons: Vec<String>,
     /// What the machine offers.
     pub capabilities: Vec<String>,
+    /// `active`, or why the kernel does not tell of new programs.
+    pub exec_events: String,
+    /// Exec events that were made good by a look at everything.
+    pub exec_events_lost: u64,
+    /// Seconds between two samples, as the settings have it; empty when they do not tell.
+    pub interval: String,
     /// The classes.
     pub classes: Vec<ClassRow>,
     /// What is watched.
@@ -39,7 +45,7 @@ pub struct Status {
 #[derive(Clone, Debug)]
 pub enum Answer {
     /// To [`Call::Status`].
-    Status(Status),
+    Status(Box<Status>),
     /// To [`Call::Config`].
     Settings(Vec<SettingRow>),
     /// To [`Call::Reload`].
@@ -58,7 +64,7 @@ pub enum Answer {
 /// Carries out `call`.
 pub async fn perform(guard: &Guard1Proxy<'_>, call: &Call) -> Result<Answer, CliError> {
     Ok(match call {
-        Call::Status { .. } => Answer::Status(status(guard).await?),
+        Call::Status { .. } => Answer::Status(Box::new(status(guard).await?)),
         Call::Config { .. } => Answer::Settings(guard.settings().await?),
         Call::Reload => {
             guard.reload().await?;
@@ -107,6 +113,9 @@ async fn status(guard: &Guard1Proxy<'_>) -> Result<Status, CliError> {
         state,
         state_reasons,
         capabilities,
+        exec_events,
+        exec_events_lost,
+        settings,
         classes,
         watched,
         workloads,
@@ -118,6 +127,9 @@ async fn status(guard: &Guard1Proxy<'_>) -> Result<Status, CliError> {
         guard.state(),
         guard.state_reasons(),
         guard.capabilities(),
+        guard.exec_events(),
+        guard.exec_events_lost(),
+        guard.settings(),
         guard.classes(),
         guard.watched(),
         guard.list_workloads(),
@@ -130,6 +142,12 @@ async fn status(guard: &Guard1Proxy<'_>) -> Result<Status, CliError> {
         state,
         state_reasons,
         capabilities,
+        exec_events,
+        exec_events_lost,
+        interval: settings
+            .into_iter()
+            .find(|row| row.key == "sampling.interval_sec")
+            .map_or(String::new(), |row| row.value),
         classes,
         watched,
         workloads,

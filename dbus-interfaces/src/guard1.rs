@@ -59,6 +59,10 @@ pub trait Guard1Backend: Send + Sync + 'static {
     fn state_reasons(&self) -> Vec<String>;
     /// Behind `Capabilities`.
     fn capabilities(&self) -> Vec<String>;
+    /// Behind `ExecEvents`.
+    fn exec_events(&self) -> String;
+    /// Behind `ExecEventsLost`.
+    fn exec_events_lost(&self) -> u64;
     /// Behind `Watched`.
     fn watched(&self) -> Vec<WatchedRow>;
     /// Behind `Classes`.
@@ -195,10 +199,24 @@ impl<B: Guard1Backend> Guard1<B> {
         self.0.state_reasons()
     }
 
-    /// What this machine offers: `cpu-controller`, `pidfds` and the like.
+    /// What this machine offers: `cpu-controller`, `pidfds`, `exec-events` and the like.
     #[zbus(property)]
     fn capabilities(&self) -> Vec<String> {
         self.0.capabilities()
+    }
+
+    /// Whether the kernel tells of new programs: `active`, or why not, in words; then samples alone see
+    /// them.
+    #[zbus(property)]
+    fn exec_events(&self) -> String {
+        self.0.exec_events()
+    }
+
+    /// Exec events since the guard started that nobody looked at, since there were too many at once.
+    /// Each time a look at everything made good for them.
+    #[zbus(property(emits_changed_signal = "false"))]
+    fn exec_events_lost(&self) -> u64 {
+        self.0.exec_events_lost()
     }
 
     /// The units whose processes are looked at, and how many processes each holds.

@@ -75,6 +75,12 @@ impl Guard1Backend for Fake {
     fn capabilities(&self) -> Vec<String> {
         Vec::new()
     }
+    fn exec_events(&self) -> String {
+        "active".into()
+    }
+    fn exec_events_lost(&self) -> u64 {
+        0
+    }
     fn watched(&self) -> Vec<WatchedRow> {
         Vec::new()
     }

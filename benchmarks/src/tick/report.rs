@@ -173,13 +173,54 @@ pub fn table(machine: &Machine, rows: &[Row]) -> String {
             times
         );
     }
+    for line in verdicts(rows) {
+        let _ = writeln!(text, "{line}");
+    }
     text
+}
+
+/// The least factor between the sides at [`PEER_COUNT`] processes that is aimed at.
+const PEER_FACTOR: f64 = 100.0;
+const PEER_COUNT: usize = 1000;
+/// The most that a look may cost at the first of these counts, as a multiple of the second.
+const GROWTH: f64 = 2.0;
+const GROWTH_COUNTS: (usize, usize) = (10_000, 100);
+
+/// What the figures say of the aims, as far as those counts were measured.
+fn verdicts(rows: &[Row]) -> Vec<String> {
+    let cpu = |side: Side, count: usize| {
+        let row = rows
+            .iter()
+            .find(|row| row.side == side && row.processes == count);
+        row.map(|row| row.cpu_ms[0])
+    };
+    let word = |met: bool| if met { "met" } else { "MISSED" };
+    let mut lines = Vec::new();
+    if let (Some(guard), Some(python)) =
+        (cpu(Side::Guard, PEER_COUNT), cpu(Side::Python, PEER_COUNT))
+    {
+        let factor = python / guard;
+        lines.push(format!(
+            "{PEER_COUNT} idle processes: {factor:.0} times less CPU than the python loop; aim {PEER_FACTOR}: {}",
+            word(factor >= PEER_FACTOR)
+        ));
+    }
+    let (many, few) = GROWTH_COUNTS;
+    if let (Some(at_many), Some(at_few)) = (cpu(Side::Guard, many), cpu(Side::Guard, few)) {
+        let ratio = at_many / at_few;
+        lines.push(format!(
+            "{many} idle processes cost {ratio:.2} times what {few} cost; aim at most {GROWTH}: {}",
+            word(ratio <= GROWTH)
+        ));
+    }
+    lines
 }
 
 /// For programs.
 pub fn tsv(machine: &Machine, rows: &[Row]) -> String {
     let mut text = String::new();
-    for line in machine.lines().into_iter().chain(notes(rows)) {
+    let about = machine.lines().into_iter().chain(notes(rows));
+    for line in about.chain(verdicts(rows)) {
         let _ = writeln!(text, "# {line}");
     }
     text.push_str("processes\tgroups\tside\truns\tticks_per_run\tcpu_ms_median\tcpu_ms_min\tcpu_ms_max\tsystem_share\trss_kib\trss_added_kib\tsystemctl_calls\n");
@@ -229,6 +270,27 @@ mod tests {
         assert_eq!(row.cpu_ms, [2.0, 1.0, 4.0]);
         assert_eq!((row.rss_kib, row.rss_added_kib), (1600, 600));
         assert!((row.system - 45.0 / 70.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn the_aims_are_judged_where_they_were_measured() {
+        let row = |side, count, usec| Row::new(side, count, 5, &[outcome(usec, 0, 1500)]);
+        let rows = [
+            row(Side::Guard, 100, 100),
+            row(Side::Guard, 1000, 100),
+            row(Side::Python, 1000, 9_000),
+            row(Side::Guard, 10_000, 150),
+        ];
+        let lines = verdicts(&rows);
+        assert!(
+            lines[0].contains("90 times") && lines[0].ends_with("MISSED"),
+            "{lines:?}"
+        );
+        assert!(
+            lines[1].contains("1.50 times") && lines[1].ends_with(": met"),
+            "{lines:?}"
+        );
+        assert!(verdicts(&rows[..2]).is_empty());
     }
 
     #[test]

@@ -1,8 +1,15 @@
 //! One run, in a process of its own, so that its memory is the sampler's alone.
 
 use std::fs;
+use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Context, ensure};
+use guard_policy::engine::Engine;
+use guard_policy::event::Event;
+use guard_policy::id::Moment;
+use guard_policy::rules::RuleSet;
+use guard_policy::settings::Settings;
 use guard_system::cgroup::CgroupFs;
 use guard_system::proc::ProcFs;
 use guard_system::sampler::Sampler;
@@ -46,15 +53,27 @@ pub struct Outcome {
 /// Measures, and prints an [`Outcome`] as JSON.
 pub fn run(options: &Options) -> anyhow::Result<()> {
     let mut sampler = Sampler::new(CgroupFs::detect()?, ProcFs::default());
+    let mut engine = Engine::new(Arc::new(Settings::default()), Arc::new(RuleSet::shipped()));
     let parents = [options.cgroup.clone()];
     let rss_before_kib = rss_kib()?;
+    // For the engine as much time passes as between two samples of the daemon.
+    let mut now = Duration::ZERO;
+    let interval = engine.settings().sampling.interval;
+    // What the daemon does at a sample: the look, and the decision.
+    let mut tick = || {
+        now += interval;
+        let look = sampler.sample(&parents, &[]);
+        let watched = look.watched.first().map_or(0, |(_, count)| *count);
+        engine.step(Event::Sample(look.sample), Moment(now));
+        watched as usize
+    };
     for _ in 0..WARM_UP {
-        sampler.sample(&parents, &[]);
+        tick();
     }
     let (user, system) = cpu_usec()?;
     let mut processes = 0;
     for _ in 0..options.ticks {
-        processes = sampler.sample(&parents, &[]).sample.processes.len();
+        processes = tick();
     }
     let (user_after, system_after) = cpu_usec()?;
     let outcome = Outcome {

@@ -14,6 +14,8 @@ struct View<'a> {
     state: &'a str,
     state_reasons: &'a [String],
     capabilities: &'a [String],
+    exec_events: &'a str,
+    exec_events_lost: u64,
     classes: Vec<Class<'a>>,
     watched: Vec<Watched<'a>>,
     workloads: Vec<Workload<'a>>,
@@ -61,6 +63,8 @@ pub fn json(status: &Status) -> String {
         state: &status.state,
         state_reasons: &status.state_reasons,
         capabilities: &status.capabilities,
+        exec_events: &status.exec_events,
+        exec_events_lost: status.exec_events_lost,
         classes: status
             .classes
             .iter()
@@ -126,6 +130,7 @@ pub fn text(status: &Status, style: &Style) -> String {
     lines.extend(classes(status).lines(style));
     lines.push(String::new());
     lines.extend(watched(status).lines(style));
+    lines.push(new_programs(status));
     if status.watched.iter().all(|row| row.processes == 0) {
         lines.extend(nothing_watched(status, style));
     }
@@ -183,6 +188,26 @@ fn watched(status: &Status) -> Table {
         table.row(vec![row.unit.clone(), row.processes.to_string()]);
     }
     table
+}
+
+/// By what new programs are seen, which decides how soon.
+fn new_programs(status: &Status) -> String {
+    match (status.exec_events.as_str(), status.exec_events_lost) {
+        ("active", 0) => "new programs are seen by: exec events".to_owned(),
+        ("active", lost) => format!(
+            "new programs are seen by: exec events ({lost} were too many at once; looks at everything made good for them)"
+        ),
+        (why, _) => {
+            let every = match status.interval.as_str() {
+                "" => String::new(),
+                seconds => format!(" every {seconds} s"),
+            };
+            format!(
+                "new programs are seen by: samples{every} ({})",
+                fit(why, None)
+            )
+        }
+    }
 }
 
 /// An install that watches an empty slice does nothing, and the person would wonder why.

@@ -115,6 +115,14 @@ impl Guard1Backend for Backend {
         vec!["pidfds".into()]
     }
 
+    fn exec_events(&self) -> String {
+        "active".into()
+    }
+
+    fn exec_events_lost(&self) -> u64 {
+        0
+    }
+
     fn watched(&self) -> Vec<WatchedRow> {
         vec![WatchedRow {
             unit: "protected-workload.slice".into(),

@@ -49,6 +49,7 @@ fn measured(why: &Why, fields: &mut Fields) -> String {
             format!("rule=\"{rule}\"")
         }
         Why::SustainedCpu {
+            tree,
             cpu,
             threshold,
             hot_samples,
@@ -56,7 +57,8 @@ fn measured(why: &Why, fields: &mut Fields) -> String {
             fields.push(("WORKLOAD_CPU", format!("{cpu:.1}")));
             fields.push(("WORKLOAD_THRESHOLD", threshold.to_string()));
             fields.push(("WORKLOAD_HOT_SAMPLES", hot_samples.to_string()));
-            format!("cpu={cpu:.1} threshold={threshold} hot_samples={hot_samples}")
+            let whose = if *tree { " of=tree" } else { "" };
+            format!("cpu={cpu:.1} threshold={threshold} hot_samples={hot_samples}{whose}")
         }
         Why::Asked { reason } => format!("asked=\"{reason}\""),
     }

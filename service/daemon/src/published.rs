@@ -14,6 +14,10 @@ pub struct Published {
     pub reasons: Vec<String>,
     /// What this machine offers.
     pub capabilities: Vec<String>,
+    /// `active`, or why the kernel does not tell of new programs.
+    pub exec_events: String,
+    /// Exec events that nobody looked at, since start.
+    pub exec_events_lost: u64,
     /// What is looked at.
     pub watched: Vec<WatchedRow>,
     /// The classes.
@@ -32,6 +36,8 @@ impl Default for Published {
             state: State::Normal,
             reasons: Vec::new(),
             capabilities: Vec::new(),
+            exec_events: String::new(),
+            exec_events_lost: 0,
             watched: Vec::new(),
             classes: Vec::new(),
             settings: Vec::new(),

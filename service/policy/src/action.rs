@@ -70,6 +70,8 @@ pub enum Why {
     },
     /// CPU at or above the threshold.
     SustainedCpu {
+        /// Not of the process alone but of the tree below it, whose processes live too briefly.
+        tree: bool,
         /// CPU at the last sample, in percent of one logical CPU.
         cpu: f64,
         /// The threshold, likewise.

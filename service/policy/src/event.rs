@@ -10,6 +10,8 @@ use crate::id::ProcId;
 pub enum Event {
     /// A periodic look at what is watched.
     Sample(Sample),
+    /// A watched process executes another program, told by the kernel.
+    Exec(Exec),
     /// A caller asks for a placement (`Attach`) or a route (`Route`). The answer carries `ticket`.
     Request(Request),
     /// A caller asks for the end of a workload. The answer carries `ticket`.
@@ -71,8 +73,11 @@ pub struct Request {
 /// One look at everything that is watched, and at our workloads.
 #[derive(Clone, Debug, Default)]
 pub struct Sample {
-    /// Processes in the watched units and below, in no order.
+    /// Processes in the watched units and below that were read, in no order. One that earlier samples
+    /// showed and that is neither here nor in `ended` used no CPU since it was last shown.
     pub processes: Vec<Process>,
+    /// Processes that earlier samples showed and that are no longer there, or no longer watched.
+    pub ended: Vec<ProcId>,
     /// Each workload's scope that still exists, of placed ones too. A workload that three samples in a
     /// row lack is forgotten.
     pub workloads: Vec<Usage>,
@@ -89,8 +94,21 @@ pub struct Process {
     pub cgroup: Arc<str>,
     /// CPU time used so far by all of its threads, user and system, in microseconds.
     pub cpu_usec: u64,
+    /// CPU time of its ended children, of theirs and so on, as far as they were waited for, likewise.
+    pub reaped_usec: u64,
+    /// It leads its session: a terminal's shell, or what was started apart from its parent.
+    pub leads_session: bool,
     /// Its arguments; empty for a zombie. Shared between samples while the program stays the same.
     pub argv: Arc<[Box<str>]>,
+}
+
+/// A process that executes another program, as it is when that was heard of.
+#[derive(Clone, Debug)]
+pub struct Exec {
+    /// The process, then its watched ancestors, parent first. What lies in between may be missing.
+    pub line: Vec<Process>,
+    /// Its ancestors outside of what is watched: such as one that a move in flight took away already.
+    pub elsewhere: Vec<ProcId>,
 }
 
 /// A workload's CPU use.

@@ -20,6 +20,9 @@ fn busy() -> Status {
         state: "degraded".into(),
         state_reasons: vec!["the user manager has no cpu controller: budgets do not hold".into()],
         capabilities: vec!["pidfds".into()],
+        exec_events: "active".into(),
+        exec_events_lost: 0,
+        interval: "2".into(),
         classes: vec![
             ClassRow {
                 name: "heavy".into(),
@@ -84,6 +87,7 @@ protected   none    none          0  protected-workload.slice
 
 WATCHED    PROCESSES
 app.slice         12
+new programs are seen by: exec events
 
  PID    CPU  CLASS  REASON       SINCE  SOURCE                      CONTROL GROUP                                                    COMMAND
 4242  98.7%  heavy  known-heavy   12 s  app.slice/app-term-1.scope  heavy.slice/heavy-workload.slice/lwg-heavy-routed-4242-99.scope  make -j8
@@ -123,6 +127,23 @@ fn an_empty_watched_slice_is_told_with_both_ways_out() {
 }
 
 #[test]
+fn by_what_new_programs_are_seen_is_told_with_the_reason() {
+    let line = |exec_events: &str, exec_events_lost| {
+        let status = Status {
+            exec_events: exec_events.into(),
+            exec_events_lost,
+            ..idle()
+        };
+        new_programs(&status)
+    };
+    assert!(line("active", 7).contains("exec events (7 were too many"));
+    assert_eq!(
+        line("a container", 0),
+        "new programs are seen by: samples every 2 s (a container)"
+    );
+}
+
+#[test]
 fn colour_only_where_it_is_welcome() {
     assert!(!text(&busy(), &plain(Some(80))).contains('\x1b'));
     let coloured = Style {
@@ -142,6 +163,8 @@ fn the_json_keys_are_those_of_the_help() {
             "state": "degraded",
             "state_reasons": ["the user manager has no cpu controller: budgets do not hold"],
             "capabilities": ["pidfds"],
+            "exec_events": "active",
+            "exec_events_lost": 0,
             "classes": [
                 {"name": "heavy", "slice": "heavy-workload.slice", "quota": 400, "weight": 100},
                 {"name": "protected", "slice": "protected-workload.slice", "quota": 0, "weight": 0},

@@ -159,6 +159,14 @@ impl Guard1Backend for GuardObject {
         self.board.read().capabilities.clone()
     }
 
+    fn exec_events(&self) -> String {
+        self.board.read().exec_events.clone()
+    }
+
+    fn exec_events_lost(&self) -> u64 {
+        self.board.read().exec_events_lost
+    }
+
     fn watched(&self) -> Vec<WatchedRow> {
         self.board.read().watched.clone()
     }

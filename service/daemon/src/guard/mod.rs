@@ -5,6 +5,7 @@
 
 mod health;
 mod moves;
+mod programs;
 mod publish;
 mod reconcile;
 mod requests;
@@ -42,6 +43,7 @@ use crate::store::Store;
 
 use health::Health;
 use moves::{Finished, Jobs};
+use programs::Programs;
 
 /// What the loop waits for.
 enum Wake {
@@ -53,6 +55,8 @@ enum Wake {
     Finished(Finished),
     /// systemd said something.
     Manager(ManagerEvent),
+    /// The kernel told of new programs, or cannot any more.
+    Programs(std::io::Result<guard_system::exec_events::Batch>),
     /// The bus connection is gone.
     Disconnected,
     /// SIGTERM or SIGINT.
@@ -83,6 +87,7 @@ pub struct Guard {
     proc: ProcFs,
     cgroups: CgroupFs,
     sampler: Sampler,
+    programs: Programs,
     engine: Engine,
     config: Config,
     paths: Paths,
@@ -127,6 +132,7 @@ impl Guard {
         let mover = Arc::new(mover);
         let mut guard = Guard {
             sampler: Sampler::new(cgroups.clone(), proc.clone()),
+            programs: Programs::open(),
             engine: Engine::new(config.settings.clone(), config.rules.clone()),
             store: Store::new(&paths.runtime),
             health: Health::new(problem),
@@ -168,17 +174,28 @@ impl Guard {
         let watchdog = Notifier::watchdog_interval();
         let mut next_sample = Instant::now();
         let mut next_ping = watchdog.map(|_| Instant::now());
+        let mut changed = true;
         loop {
-            self.settle().await;
+            // Not after news of programs that are none of ours: a fork storm brings many.
+            if std::mem::replace(&mut changed, true) {
+                self.settle().await;
+            }
+            let parents = self.health.parent_cgroups(&self.config.settings);
             let due = next_ping.map_or(next_sample, |ping| ping.min(next_sample));
             let wake = future::or(
                 stop(&signals),
                 future::or(
                     future::or(next_command(&mut commands), self.jobs.next()),
-                    future::or(next_event(&mut manager), async {
-                        Timer::at(due).await;
-                        Wake::Timer
-                    }),
+                    future::or(
+                        next_event(&mut manager),
+                        future::or(
+                            async {
+                                Timer::at(due).await;
+                                Wake::Timer
+                            },
+                            self.programs.next(&self.proc, &parents),
+                        ),
+                    ),
                 ),
             )
             .await;
@@ -193,10 +210,18 @@ impl Guard {
                     }
                     if now >= next_sample {
                         self.sample().await;
+                        self.programs.looked_at_everything(now.elapsed());
                         // From the planned moment, so that the pace is kept; from now when that has
                         // passed already, so that a slow machine is not sampled in bursts.
                         let interval = self.config.settings.sampling.interval;
                         next_sample = (next_sample + interval).max(Instant::now());
+                    }
+                }
+                Wake::Programs(told) => {
+                    let news = self.told_of_programs(told, &parents);
+                    changed = news.changed;
+                    if news.scan {
+                        next_sample = next_sample.min(self.programs.make_good_at());
                     }
                 }
                 Wake::Command(Command::Reload { answer }) => {

@@ -191,6 +191,7 @@ impl Guard {
 
     /// Takes note of a change that has ended, and tells everybody who wants to know.
     pub(super) async fn finished(&mut self, finished: Finished) {
+        self.sampler.expect_moved();
         match finished {
             Finished::Moved {
                 order,

@@ -38,6 +38,7 @@ impl Guard {
             .collect();
         let mut capabilities = inspection.capabilities.clone();
         capabilities.extend(self.mover.capabilities());
+        capabilities.extend(self.programs.capability());
         Published {
             state: if reasons.is_empty() {
                 State::Normal
@@ -46,6 +47,8 @@ impl Guard {
             },
             reasons,
             capabilities,
+            exec_events: self.programs.state(),
+            exec_events_lost: self.programs.lost(),
             watched: self.watched_rows(),
             classes: inspection.classes.clone(),
             settings: self
@@ -144,8 +147,9 @@ impl Guard {
             before.reasons != next.reasons,
             before.capabilities != next.capabilities,
             before.classes != next.classes,
+            before.exec_events != next.exec_events,
         );
-        if changed == (false, false, false, false) {
+        if changed == (false, false, false, false, false) {
             return Ok(());
         }
         // Absent only while the guard starts: then nobody has read anything yet.
@@ -168,6 +172,9 @@ impl Guard {
         }
         if changed.3 {
             interface.classes_changed(emitter).await?;
+        }
+        if changed.4 {
+            interface.exec_events_changed(emitter).await?;
         }
         Ok(())
     }

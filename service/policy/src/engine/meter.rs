@@ -29,6 +29,16 @@ pub struct Meter {
 }
 
 impl Meter {
+    /// Whether so little time says nothing.
+    pub fn is_too_soon(elapsed: Duration, interval: Duration) -> bool {
+        elapsed < interval / TOO_SOON_PART || elapsed.is_zero()
+    }
+
+    /// Whether it is so long ago that the old value says nothing.
+    pub fn is_stale(elapsed: Duration, interval: Duration) -> bool {
+        elapsed > (interval * STALE_INTERVALS).max(STALE_AT_LEAST)
+    }
+
     /// Takes the next value, in microseconds of CPU time.
     pub fn read(&mut self, now: Moment, usec: u64, interval: Duration) -> Reading {
         let Some((then, before)) = self.last else {
@@ -36,13 +46,12 @@ impl Meter {
             return Reading::Fresh;
         };
         let elapsed = now.since(then);
-        if elapsed < interval / TOO_SOON_PART || elapsed.is_zero() {
+        if Meter::is_too_soon(elapsed, interval) {
             return Reading::TooSoon;
         }
         self.last = Some((now, usec));
-        let stale = (interval * STALE_INTERVALS).max(STALE_AT_LEAST);
         match usec.checked_sub(before) {
-            Some(used) if elapsed <= stale => {
+            Some(used) if !Meter::is_stale(elapsed, interval) => {
                 Reading::Percent(used as f64 / elapsed.as_micros().max(1) as f64 * 100.0)
             }
             _ => Reading::Fresh,

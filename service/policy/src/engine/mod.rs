@@ -1,13 +1,17 @@
 //! The engine: one state, one event at a time, answers what should follow.
 //!
-//! What it knows is bounded by what the last sample showed, by [`MAX_WORKLOADS`], and by cooldowns
-//! that have not expired.
+//! What it knows is bounded by the watched processes that samples showed and did not report as ended, by
+//! [`MAX_WORKLOADS`], and by cooldowns that have not expired. What a sample costs is in proportion to the
+//! processes that it shows.
 
 mod detect;
+mod executed;
 mod meter;
+mod population;
 mod recovery;
 mod requests;
 mod seen;
+mod trees;
 
 #[cfg(test)]
 mod tests;
@@ -21,8 +25,10 @@ use crate::id::{Moment, ProcId};
 use crate::rules::RuleSet;
 use crate::settings::Settings;
 
+use population::Population;
 pub use recovery::Tracked;
 pub use seen::Seen;
+pub use trees::Tree;
 
 /// The most workloads at once, with those on their way.
 pub const MAX_WORKLOADS: usize = 1024;
@@ -40,10 +46,7 @@ pub struct Engine {
     rules: Arc<RuleSet>,
     /// Counts [`Engine::configure`], so that verdicts of old rules are known.
     generation: u64,
-    /// Counts samples, so that processes that vanished are known.
-    round: u64,
-    /// What the last sample showed.
-    processes: HashMap<ProcId, Seen>,
+    processes: Population,
     /// By scope.
     workloads: BTreeMap<String, Tracked>,
     /// Moves in flight by root, with every process that they name.
@@ -65,8 +68,7 @@ impl Engine {
             settings,
             rules,
             generation: 0,
-            round: 0,
-            processes: HashMap::new(),
+            processes: Population::default(),
             workloads: BTreeMap::new(),
             moving: HashMap::new(),
             recovering: HashMap::new(),
@@ -78,6 +80,7 @@ impl Engine {
 
     /// Puts other settings and rules in force. Counters go on.
     pub fn configure(&mut self, settings: Arc<Settings>, rules: Arc<RuleSet>) {
+        self.processes.settle(&self.settings);
         self.settings = settings;
         self.rules = rules;
         self.generation += 1;
@@ -98,9 +101,9 @@ impl Engine {
         self.workloads.get(unit)
     }
 
-    /// What is known of a process that the last sample showed.
-    pub fn process(&self, id: ProcId) -> Option<&Seen> {
-        self.processes.get(&id)
+    /// What is known of a watched process, as of the last sample.
+    pub fn process(&self, id: ProcId) -> Option<Seen> {
+        self.processes.current(id, &self.settings)
     }
 
     /// Whether a move that detection asked for is no longer wanted when its turn comes: another move took
@@ -117,6 +120,7 @@ impl Engine {
     pub fn step(&mut self, event: Event, now: Moment) -> Vec<Action> {
         match event {
             Event::Sample(sample) => self.sample(&sample, now),
+            Event::Exec(exec) => self.executed(&exec, now),
             Event::Request(request) => vec![self.request(request)],
             Event::Release { ticket, unit } => vec![self.release(ticket, unit)],
             Event::Adopted(workload) => {
@@ -143,11 +147,10 @@ impl Engine {
     }
 
     fn sample(&mut self, sample: &Sample, now: Moment) -> Vec<Action> {
-        self.round += 1;
         self.cooldowns.retain(|_, until| *until > now);
         self.returned.retain(|_, until| *until > now);
         let mut actions = self.recover_calm(&sample.workloads, now);
-        actions.extend(self.detect(&sample.processes, now));
+        actions.extend(self.detect(sample, now));
         self.just_returned.clear();
         actions
     }
@@ -158,7 +161,7 @@ impl Engine {
             Ok(workload) => self.track(workload, named),
             Err(failure) => {
                 self.cool_down(root, now);
-                if let Some(seen) = self.processes.get_mut(&root) {
+                if let Some(seen) = self.processes.get_mut(root) {
                     // The process itself does not allow it: only another program would.
                     seen.refused |=
                         matches!(failure, Failure::NeverMoved(_) | Failure::OutOfReach(_));

@@ -3,18 +3,23 @@
 use std::sync::Arc;
 
 use super::meter::{Meter, Reading};
+use super::trees::Tree;
 use crate::event::Process;
-use crate::id::Moment;
+use crate::id::{Moment, ProcId};
 use crate::rules::{Match, RuleSet};
 use crate::settings::Settings;
 
-/// A process that the last sample showed.
+/// A watched process.
 #[derive(Clone, Debug)]
 pub struct Seen {
+    /// Who it is.
+    pub id: ProcId,
     /// CPU at the last sample, in percent of one logical CPU, where there were two.
     pub cpu: Option<f64>,
     /// Samples in a row at or above the routing threshold.
     pub hot_samples: u32,
+    /// The tree below it.
+    pub tree: Tree,
     /// The rule that names its program.
     pub known: Option<Match>,
     /// An exclude pattern is in its command line.
@@ -23,8 +28,18 @@ pub struct Seen {
     pub refused: bool,
     /// Its tree came back because it was calm, so its name alone does not route it again.
     pub(super) spent: bool,
-    /// The last sample that showed it.
+    /// Its parent's PID, when it was last shown.
+    pub(super) ppid: u32,
+    /// It leads its session, likewise.
+    pub(super) leads_session: bool,
+    /// Its control group, likewise.
+    pub(super) cgroup: Arc<str>,
+    /// The last sample that is taken in.
     pub(super) round: u64,
+    /// CPU time when it was last shown; the meter's base is older after a sample that came too soon.
+    cpu_usec: u64,
+    /// CPU time of the children that it waited for, when it was last shown.
+    reaped_usec: u64,
     meter: Meter,
     argv: Arc<[Box<str>]>,
     generation: u64,
@@ -43,13 +58,20 @@ impl Seen {
     /// First sight: a base for the next sample, and a verdict on the program.
     pub(super) fn new(process: &Process) -> Seen {
         Seen {
+            id: process.id,
+            ppid: process.ppid,
+            leads_session: process.leads_session,
+            cgroup: Arc::clone(&process.cgroup),
             cpu: None,
             hot_samples: 0,
+            tree: Tree::default(),
             known: None,
             excluded: false,
             refused: false,
             spent: false,
             round: 0,
+            cpu_usec: process.cpu_usec,
+            reaped_usec: process.reaped_usec,
             meter: Meter::default(),
             argv: Arc::clone(&process.argv),
             generation: 0,
@@ -58,10 +80,42 @@ impl Seen {
 
     /// Takes a sample in.
     pub(super) fn update(&mut self, process: &Process, now: Moment, settings: &Settings) {
-        match self
+        self.ppid = process.ppid;
+        self.leads_session = process.leads_session;
+        self.cpu_usec = process.cpu_usec;
+        self.reaped_usec = process.reaped_usec;
+        if !Arc::ptr_eq(&self.cgroup, &process.cgroup) {
+            self.cgroup = Arc::clone(&process.cgroup);
+        }
+        let reading = self
             .meter
-            .read(now, process.cpu_usec, settings.sampling.interval)
-        {
+            .read(now, process.cpu_usec, settings.sampling.interval);
+        self.count(reading, settings);
+    }
+
+    /// Takes in a sample that did not show it: it used nothing.
+    pub(super) fn idle(&mut self, now: Moment, settings: &Settings) {
+        let reading = self
+            .meter
+            .read(now, self.cpu_usec, settings.sampling.interval);
+        self.count(reading, settings);
+    }
+
+    /// CPU time of the process and of the children that it waited for, when it was last shown.
+    pub(super) fn total_usec(&self) -> u64 {
+        self.cpu_usec.saturating_add(self.reaped_usec)
+    }
+
+    /// Whether more is to be said of it than that it is idle.
+    pub(super) fn is_active(&self) -> bool {
+        self.known.is_some()
+            || self.hot_samples > 0
+            || self.tree.hot_samples > 0
+            || self.cpu.is_some_and(|cpu| cpu > 0.0)
+    }
+
+    fn count(&mut self, reading: Reading, settings: &Settings) {
+        match reading {
             Reading::TooSoon => {}
             Reading::Fresh => {
                 self.cpu = None;
@@ -96,10 +150,10 @@ impl Seen {
             self.spent = false;
             self.argv = Arc::clone(&process.argv);
         }
-        if first || other || self.generation != generation {
-            self.generation = generation;
-            self.known = rules.matches(&self.argv);
-            self.excluded = is_excluded(&self.argv, &settings.routing.exclude_patterns);
+        if first || other {
+            self.verdict(settings, rules, generation);
+        } else {
+            self.judge_again(settings, rules, generation);
         }
         if first || other {
             Program::New
@@ -107,13 +161,33 @@ impl Seen {
             Program::Same
         }
     }
+
+    /// Judges the program by other rules than before.
+    pub(super) fn judge_again(&mut self, settings: &Settings, rules: &RuleSet, generation: u64) {
+        if self.generation != generation {
+            self.verdict(settings, rules, generation);
+        }
+    }
+
+    fn verdict(&mut self, settings: &Settings, rules: &RuleSet, generation: u64) {
+        self.generation = generation;
+        self.known = rules.matches(&self.argv);
+        self.excluded = is_excluded(&self.argv, &settings.routing.exclude_patterns);
+    }
+}
+
+impl Seen {
+    /// Whether its program has these arguments.
+    pub(super) fn runs(&self, argv: &Arc<[Box<str>]>) -> bool {
+        same(&self.argv, argv)
+    }
 }
 
 fn same(a: &Arc<[Box<str>]>, b: &Arc<[Box<str>]>) -> bool {
     Arc::ptr_eq(a, b) || a == b
 }
 
-fn is_excluded(argv: &[Box<str>], patterns: &[String]) -> bool {
+pub(super) fn is_excluded(argv: &[Box<str>], patterns: &[String]) -> bool {
     if patterns.is_empty() {
         return false;
     }

@@ -8,10 +8,14 @@ pub fn text(why: &Why) -> String {
     match why {
         Why::KnownHeavy { rule, .. } => format!("rule {}", rule.name),
         Why::SustainedCpu {
+            tree,
             cpu,
             threshold,
             hot_samples,
-        } => format!("{cpu:.0}% CPU, at or above {threshold:.0}% for {hot_samples} samples"),
+        } => {
+            let whose = if *tree { " in the tree" } else { "" };
+            format!("{cpu:.0}% CPU{whose}, at or above {threshold:.0}% for {hot_samples} samples")
+        }
         Why::Asked { reason } if reason.is_empty() => "asked for".to_owned(),
         Why::Asked { reason } => printable(&format!("asked for: {reason}")),
     }

@@ -23,6 +23,8 @@ pub struct Stat {
     pub flags: u64,
     /// User and system time of all threads so far, in clock ticks.
     pub cpu_ticks: u64,
+    /// User and system time of ended children that were waited for, with theirs, in clock ticks.
+    pub reaped_ticks: u64,
     /// Threads of the process.
     pub threads: u32,
     /// Start time in clock ticks after boot.
@@ -76,6 +78,8 @@ impl Stat {
                 7 => stat.tty_nr = signed(field)? as i32,
                 9 => stat.flags = unsigned(field)?,
                 14 | 15 => stat.cpu_ticks += unsigned(field)?,
+                // Signed in the kernel's words, never negative.
+                16 | 17 => stat.reaped_ticks += unsigned(field)?,
                 20 => stat.threads = unsigned(field)? as u32,
                 22 => stat.start = unsigned(field)?,
                 26 => stat.image.start_code = unsigned(field)?,
@@ -96,6 +100,11 @@ impl Stat {
     /// User and system time of all threads so far, in microseconds.
     pub fn cpu_usec(&self) -> u64 {
         self.cpu_ticks * 1_000_000 / procfs::ticks_per_second()
+    }
+
+    /// User and system time of ended children that were waited for, with theirs, in microseconds.
+    pub fn reaped_usec(&self) -> u64 {
+        self.reaped_ticks * 1_000_000 / procfs::ticks_per_second()
     }
 
     /// It has no user address space.
@@ -190,6 +199,7 @@ pub(crate) mod tests {
             (b'S', 7, 77, 34816)
         );
         assert_eq!((stat.cpu_ticks, stat.threads, stat.start), (123, 3, 5555));
+        assert_eq!(stat.reaped_ticks, 5 + 6);
         assert_eq!(
             stat.cpu_usec(),
             123 * 1_000_000 / procfs::ticks_per_second()

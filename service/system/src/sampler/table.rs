@@ -15,13 +15,17 @@ use crate::proc::{Image, ProcFs, STAT_BUFFER, Stat};
 const MAX_ARGV_BYTES: usize = 4096;
 const MAX_ARGUMENTS: usize = 128;
 
-/// The processes of the last look.
+/// The watched processes.
 #[derive(Debug)]
 pub(super) struct Table {
     proc: ProcFs,
     known: HashMap<u32, Known>,
-    /// Counts looks, so that what was not seen in one can be told.
+    /// Counts looks, so that what was read in one can be told.
     look: u32,
+    /// Processes that were known and are found to be gone in this look.
+    ended: Vec<ProcId>,
+    /// Processes that were read in another group than before in this look, with the one before.
+    moved: Vec<(u32, Arc<str>)>,
     /// The kernel places programs at random, so that an exec shows in [`Image`].
     randomized: bool,
     /// Both reused: reading a process that did not change allocates nothing.
@@ -35,6 +39,7 @@ struct Known {
     comm: [u8; 16],
     image: Image,
     argv: Arc<[Box<str>]>,
+    group: Arc<str>,
     seen: u32,
 }
 
@@ -47,6 +52,8 @@ impl Table {
             proc,
             known: HashMap::new(),
             look: 0,
+            ended: Vec::new(),
+            moved: Vec::new(),
             randomized,
             path: String::new(),
             buffer: Box::new([0; STAT_BUFFER]),
@@ -58,13 +65,37 @@ impl Table {
         self.look = self.look.wrapping_add(1);
     }
 
-    /// Ends a look: forgets the processes that it did not show.
-    pub(super) fn end(&mut self) {
-        let look = self.look;
-        self.known.retain(|_, known| known.seen == look);
+    /// Ends a look. Answers who is gone.
+    pub(super) fn end(&mut self) -> Vec<ProcId> {
         // After a storm of processes.
         if self.known.capacity() > 4 * self.known.len() + 1024 {
             self.known.shrink_to_fit();
+        }
+        std::mem::take(&mut self.ended)
+    }
+
+    /// Whether the process was read in an earlier look.
+    pub(super) fn is_known(&self, pid: u32) -> bool {
+        self.known.contains_key(&pid)
+    }
+
+    /// The control group that a process is in now.
+    pub(super) fn cgroup(&self, pid: u32) -> Option<String> {
+        self.proc.cgroup(pid)
+    }
+
+    /// Who was read in another group than before, and in which it was.
+    pub(super) fn take_moved(&mut self) -> Vec<(u32, Arc<str>)> {
+        std::mem::take(&mut self.moved)
+    }
+
+    /// Takes note that the process is gone, if it was known.
+    pub(super) fn forget(&mut self, pid: u32) {
+        if let Some(known) = self.known.remove(&pid) {
+            self.ended.push(ProcId {
+                pid,
+                start: known.start,
+            });
         }
     }
 
@@ -99,9 +130,20 @@ impl Table {
             comm: stat.comm,
             image: stat.image,
             argv: argv.clone(),
+            group: cgroup.clone(),
             seen: self.look,
         };
-        self.known.insert(pid, kept);
+        if let Some(before) = self.known.insert(pid, kept) {
+            if before.group != *cgroup {
+                self.moved.push((pid, before.group));
+            }
+            if before.start != stat.start {
+                self.ended.push(ProcId {
+                    pid,
+                    start: before.start,
+                });
+            }
+        }
         Some(Process {
             id: ProcId {
                 pid,
@@ -110,6 +152,8 @@ impl Table {
             ppid: stat.ppid,
             cgroup: cgroup.clone(),
             cpu_usec: stat.cpu_usec(),
+            reaped_usec: stat.reaped_usec(),
+            leads_session: stat.session == pid,
             argv,
         })
     }

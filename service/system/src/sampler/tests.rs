@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use guard_policy::event::Process;
 
 use super::group::Shared;
 use super::{Look, Sampler};
-use crate::cgroup::CgroupFs;
+use crate::cgroup::{CgroupFs, usage_usec};
 use crate::proc::ProcFs;
 use crate::proc::stat_line as line;
 
@@ -48,6 +48,11 @@ impl Machine {
             .join(path.trim_start_matches('/'))
     }
 
+    /// Lets every group use CPU, so that the next look reads all of it.
+    fn busy(&self) {
+        busy_below(&self.root.path().join("cgroup"));
+    }
+
     fn process(&self, pid: u32, stat: &str, cmdline: &str) {
         let folder = self.root.path().join(format!("proc/{pid}"));
         fs::create_dir_all(&folder).unwrap();
@@ -69,6 +74,18 @@ impl Machine {
     }
 }
 
+fn busy_below(folder: &Path) {
+    let file = folder.join("cpu.stat");
+    if let Some(used) = fs::read(&file).ok().and_then(|text| usage_usec(&text)) {
+        fs::write(file, format!("usage_usec {}\n", used + 1)).unwrap();
+    }
+    for entry in fs::read_dir(folder).unwrap().map(Result::unwrap) {
+        if entry.file_type().unwrap().is_dir() {
+            busy_below(&entry.path());
+        }
+    }
+}
+
 fn pids(look: &Look) -> Vec<u32> {
     let mut pids: Vec<u32> = look
         .sample
@@ -86,6 +103,12 @@ fn process(look: &Look, pid: u32) -> &Process {
         .iter()
         .find(|process| process.id.pid == pid)
         .unwrap()
+}
+
+fn ended(look: &Look) -> Vec<u32> {
+    let mut pids: Vec<u32> = look.sample.ended.iter().map(|id| id.pid).collect();
+    pids.sort_unstable();
+    pids
 }
 
 fn argv(look: &Look, pid: u32) -> Vec<String> {
@@ -125,6 +148,7 @@ fn everything_below_a_parent_is_seen_once() {
 
     machine.group("/p.slice/b.service", &[]);
     machine.group("/p.slice/b.service/inner", &[]);
+    machine.busy();
     let look = sampler.sample(
         &strings(&["/p.slice", "/p.slice/b.service", "/none.slice"]),
         &[],
@@ -168,6 +192,7 @@ fn a_command_line_is_read_again_only_after_an_exec() {
 
     // More CPU, the same program: the new text shows that the file was not read.
     machine.process(10, &line(10, "sh", 1, (9, 9), 5, 4096), "unread\0");
+    machine.busy();
     let second = sampler.sample(&parents, &[]);
     assert!(Arc::ptr_eq(
         &process(&first, 10).argv,
@@ -176,9 +201,11 @@ fn a_command_line_is_read_again_only_after_an_exec() {
     assert!(process(&second, 10).cpu_usec > process(&first, 10).cpu_usec);
 
     machine.process(10, &line(10, "sh", 1, (9, 9), 5, 8192), "make\0-j8\0");
+    machine.busy();
     assert_eq!(argv(&sampler.sample(&parents, &[]), 10), ["make", "-j8"]);
 
     machine.process(10, &line(10, "ninja", 1, (9, 9), 5, 8192), "ninja\0");
+    machine.busy();
     assert_eq!(
         argv(&sampler.sample(&parents, &[]), 10),
         ["ninja"],
@@ -186,6 +213,7 @@ fn a_command_line_is_read_again_only_after_an_exec() {
     );
 
     machine.process(10, &line(10, "ninja", 1, (9, 9), 6, 8192), "other\0");
+    machine.busy();
     let reused = sampler.sample(&parents, &[]);
     assert_eq!(
         (argv(&reused, 10), process(&reused, 10).id.start),
@@ -201,12 +229,14 @@ fn hidden_addresses_mean_that_the_command_line_is_read_each_time() {
     let mut sampler = machine.sampler();
     let parents = strings(&["/p.slice"]);
     let first = sampler.sample(&parents, &[]);
+    machine.busy();
     let second = sampler.sample(&parents, &[]);
     assert!(
         Arc::ptr_eq(&process(&first, 10).argv, &process(&second, 10).argv),
         "equal text stays shared"
     );
     machine.process(10, &line(10, "sh", 1, (0, 0), 5, 0), "sh\0-c\0make\0");
+    machine.busy();
     assert_eq!(
         argv(&sampler.sample(&parents, &[]), 10),
         ["sh", "-c", "make"]
@@ -229,6 +259,7 @@ fn without_random_addresses_the_command_line_is_read_each_time() {
     let mut sampler = machine.sampler();
     sampler.sample(&strings(&["/p.slice"]), &[]);
     machine.process(10, &line(10, "sh", 1, (0, 0), 5, 4096), "sh\0bbbb\0");
+    machine.busy();
     assert_eq!(
         argv(&sampler.sample(&strings(&["/p.slice"]), &[]), 10),
         ["sh", "bbbb"]
@@ -252,11 +283,14 @@ fn groups_that_come_and_go_are_noticed_at_the_next_look() {
     // As many groups as before.
     fs::remove_dir_all(machine.folder("/p.slice/a.scope")).unwrap();
     machine.group("/p.slice/c.scope", &[12]);
+    machine.busy();
     assert_eq!(pids(&sampler.sample(&parents, &[])), [11, 12]);
     machine.group("/p.slice/c.scope/inner", &[13]);
+    machine.busy();
     assert_eq!(pids(&sampler.sample(&parents, &[])), [11, 12, 13]);
     fs::remove_dir_all(machine.folder("/p.slice")).unwrap();
     let look = sampler.sample(&parents, &[]);
+    assert_eq!(ended(&look), [11, 12, 13]);
     assert!(look.sample.processes.is_empty() && look.watched == [("/p.slice".to_owned(), 0)]);
     machine.group("/p.slice", &[10]);
     assert_eq!(pids(&sampler.sample(&parents, &[])), [10]);
@@ -345,6 +379,7 @@ fn an_exec_of_a_real_process_is_seen() {
     assert_eq!(argv(&first, pid)[0], "/bin/sh");
     let before = ProcFs::default().stat(pid).unwrap().unwrap().image;
     assert!(before.is_visible());
+    machine.busy();
     let second = sampler.sample(&parents, &[]);
     assert!(Arc::ptr_eq(
         &process(&first, pid).argv,
@@ -354,6 +389,7 @@ fn an_exec_of_a_real_process_is_seen() {
     writeln!(shell.0.stdin.as_mut().unwrap(), "go").unwrap();
     assert_eq!(shell.exchange("there?"), "there?\n");
     assert_ne!(ProcFs::default().stat(pid).unwrap().unwrap().image, before);
+    machine.busy();
     let third = sampler.sample(&parents, &[]);
     assert_eq!(argv(&third, pid), ["cat", "-u"]);
     assert_eq!(process(&third, pid).id, process(&first, pid).id);
@@ -374,6 +410,7 @@ fn an_exec_through_a_script_of_the_same_interpreter_is_seen() {
 
     writeln!(shell.0.stdin.as_mut().unwrap(), "go").unwrap();
     assert_eq!(shell.exchange("there?"), "there?\n");
+    machine.busy();
     // The same program, the same name, another script.
     assert_eq!(
         argv(&sampler.sample(&parents, &[]), pid),
@@ -392,5 +429,8 @@ fn a_real_process_that_was_killed_is_left_out() {
     assert_eq!(sampler.sample(&parents, &[]).sample.processes.len(), 2);
     shell.0.kill().unwrap();
     shell.0.wait().unwrap();
-    assert_eq!(pids(&sampler.sample(&parents, &[])), [std::process::id()]);
+    machine.busy();
+    let look = sampler.sample(&parents, &[]);
+    assert_eq!(pids(&look), [std::process::id()]);
+    assert_eq!(ended(&look), [pid]);
 }

@@ -140,6 +140,16 @@ impl Guard {
         &self.proxy
     }
 
+    /// Whether new programs are told by the kernel, checked against `ExecEvents`.
+    pub fn has_exec_events(&self) -> Result<bool> {
+        let active = block_on(self.proxy.exec_events())? == "active";
+        let capable = block_on(self.proxy.capabilities())?
+            .iter()
+            .any(|name| name == "exec-events");
+        ensure!(active == capable, "ExecEvents and Capabilities disagree");
+        Ok(active)
+    }
+
     /// Main PID of its unit.
     pub fn pid(&self) -> Result<u32> {
         let pid = units::property(GUARD_UNIT, "MainPID")?.parse()?;

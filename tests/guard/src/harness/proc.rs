@@ -1,6 +1,7 @@
 //! `/proc`, as far as scenarios look at it.
 
 use std::fs;
+use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 
@@ -39,6 +40,19 @@ pub fn parent(pid: u32) -> Result<u32> {
         .get(1)
         .with_context(|| format!("process {pid} has no parent"))?
         .parse()?)
+}
+
+/// CPU time that all of its threads used, user and system.
+pub fn cpu_time(pid: u32) -> Result<Duration> {
+    let fields = stat(pid)?;
+    let ticks: u64 = fields
+        .get(11..13)
+        .with_context(|| format!("process {pid} has no times"))?
+        .iter()
+        .map(|field| field.parse::<u64>().unwrap_or_default())
+        .sum();
+    // USER_HZ is 100 on every architecture that we run on.
+    Ok(Duration::from_millis(ticks * 10))
 }
 
 /// Whether it exists and is not a zombie.

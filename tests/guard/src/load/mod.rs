@@ -4,12 +4,14 @@
 //! SIGHUP busy for 120 ms.
 
 mod forker;
+mod launcher;
 mod probe;
 mod spinner;
+mod storm;
 mod tree;
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Result;
@@ -60,6 +62,22 @@ pub enum Mode {
     },
     /// An idle parent of a child that has ended and is not reaped.
     Zombie,
+    /// Starts programs as fast as it can; SIGUSR1 and the like do nothing.
+    Storm {
+        /// File for how many, and in how many seconds.
+        out: PathBuf,
+        /// Seconds.
+        seconds: u64,
+    },
+    /// Starts known-heavy programs one after the other, and measures how soon each is in the heavy slice.
+    Launcher {
+        /// File for a line a run: milliseconds.
+        out: PathBuf,
+        /// How many.
+        runs: u64,
+        /// Milliseconds over which the starts are spread.
+        spread: u64,
+    },
     /// An interactive program in miniature: every period a fixed piece of work, whose delay it writes down.
     Probe {
         /// File for one line a period: milliseconds since the start, latency in microseconds.
@@ -94,6 +112,10 @@ pub fn run(mode: Mode) -> Result<()> {
         Mode::Forker => forker::run(),
         Mode::Many { count } => tree::many(count),
         Mode::Zombie => tree::zombie(),
+        Mode::Storm { out, seconds } => storm::run(&out, Duration::from_secs(seconds)),
+        Mode::Launcher { out, runs, spread } => {
+            launcher::run(&out, runs, Duration::from_millis(spread))
+        }
         Mode::Probe { out, period, work } => probe::run(
             &out,
             Duration::from_millis(period),
@@ -106,4 +128,11 @@ pub fn run(mode: Mode) -> Result<()> {
 fn ready(members: &[u32]) {
     let members: Vec<String> = members.iter().map(u32::to_string).collect();
     println!("ready {}", members.join(" "));
+}
+
+/// Writes a file so that whoever sees it sees all of it.
+fn write_whole(path: &Path, text: &str) -> Result<()> {
+    let part = path.with_extension("part");
+    std::fs::write(&part, text)?;
+    Ok(std::fs::rename(part, path)?)
 }

@@ -57,6 +57,7 @@ scenarios! {
     burst_of_120ms_not_routed,
     sustained_load_routed,
     tree_routed_whole,
+    tree_adopted_at_make,
     returns_to_exact_cgroup_when_source_gone,
     returns_to_living_delegated_source,
     return_scope_when_source_lives_undelegated,
@@ -89,6 +90,9 @@ scenarios! {
     quota_enforced,
     weights_8_to_1,
     probe_latency_with_and_without_guard,
+    exec_to_heavy_latency,
+    lost_events_are_made_good,
+    fork_storm,
 }
 
 /// The scenario of that name.

@@ -1,5 +1,6 @@
 //! Tests of the engine: a small machine on which processes run and moves succeed or fail as told.
 
+mod executed;
 mod golden;
 mod known;
 mod ops;
@@ -7,6 +8,7 @@ mod placed;
 mod recovery;
 mod requests;
 mod sustained;
+mod trees;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,7 +16,7 @@ use std::time::Duration;
 
 use super::Engine;
 use crate::action::{Action, Failure, Move, Placement, Why};
-use crate::event::{Event, Process, Request, Sample, Ticket, Usage, Workload};
+use crate::event::{Event, Exec, Process, Request, Sample, Ticket, Usage, Workload};
 use crate::id::{Moment, ProcId};
 use crate::rules::RuleSet;
 use crate::settings::Settings;
@@ -52,6 +54,21 @@ struct Running {
     cgroup: Arc<str>,
     argv: Arc<[Box<str>]>,
     cpu_usec: u64,
+    /// Of children that ended.
+    reaped_usec: u64,
+    leads_session: bool,
+}
+
+fn as_process(pid: u32, process: &Running) -> Process {
+    Process {
+        id: id(pid),
+        ppid: process.ppid,
+        cgroup: Arc::clone(&process.cgroup),
+        cpu_usec: process.cpu_usec,
+        reaped_usec: process.reaped_usec,
+        leads_session: process.leads_session,
+        argv: Arc::clone(&process.argv),
+    }
 }
 
 /// An engine, and the machine that it sees.
@@ -61,6 +78,8 @@ struct Machine {
     processes: BTreeMap<u32, Running>,
     /// CPU time of each scope of ours.
     scopes: BTreeMap<String, u64>,
+    /// What the last sample showed.
+    shown: Vec<u32>,
 }
 
 impl Machine {
@@ -74,6 +93,7 @@ impl Machine {
             now: Duration::from_secs(100),
             processes: BTreeMap::new(),
             scopes: BTreeMap::new(),
+            shown: Vec::new(),
         }
     }
 
@@ -87,6 +107,8 @@ impl Machine {
             cgroup: cgroup.into(),
             argv: argv(line),
             cpu_usec: 0,
+            reaped_usec: 0,
+            leads_session: false,
         };
         self.processes.insert(pid, process);
     }
@@ -108,20 +130,44 @@ impl Machine {
         self.engine.step(event, Moment(self.now))
     }
 
-    fn sample(&mut self) -> Vec<Action> {
-        let process = |(pid, process): (&u32, &Running)| Process {
-            id: id(*pid),
-            ppid: process.ppid,
-            cgroup: Arc::clone(&process.cgroup),
-            cpu_usec: process.cpu_usec,
-            argv: Arc::clone(&process.argv),
+    /// The kernel tells of the program that a process executes.
+    fn hear(&mut self, pid: u32) -> Vec<Action> {
+        self.hear_without(pid, &[])
+    }
+
+    /// The same, when these ancestors have left what is watched.
+    fn hear_without(&mut self, pid: u32, elsewhere: &[u32]) -> Vec<Action> {
+        let mut exec = Exec {
+            line: Vec::new(),
+            elsewhere: Vec::new(),
         };
+        let mut next = pid;
+        while let Some(process) = self.processes.get(&next) {
+            if elsewhere.contains(&next) {
+                exec.elsewhere.push(id(next));
+            } else {
+                exec.line.push(as_process(next, process));
+            }
+            next = process.ppid;
+        }
+        self.step(Event::Exec(exec))
+    }
+
+    fn sample(&mut self) -> Vec<Action> {
+        let process = |(pid, process): (&u32, &Running)| as_process(*pid, process);
         let usage = |(unit, usec): (&String, &u64)| Usage {
             unit: unit.clone(),
             usage_usec: *usec,
         };
+        let ended = std::mem::take(&mut self.shown)
+            .into_iter()
+            .filter(|pid| !self.processes.contains_key(pid))
+            .map(id)
+            .collect();
+        self.shown = self.processes.keys().copied().collect();
         let sample = Sample {
             processes: self.processes.iter().map(process).collect(),
+            ended,
             workloads: self.scopes.iter().map(usage).collect(),
         };
         self.step(Event::Sample(sample))

@@ -3,9 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Machine, SOURCE, id, moves, one_move};
+use super::{Machine, SOURCE, argv, id, moves, one_move};
 use crate::action::{Failure, Placement, Why};
 use crate::eligibility::NeverMoved;
+use crate::event::{Event, Process, Sample};
+use crate::id::ProcId;
 use crate::rules::RuleSet;
 use crate::settings::Settings;
 
@@ -31,6 +33,7 @@ fn it_takes_four_hot_samples_in_a_row() {
         (&[id(7)][..], "heavy", Placement::Routed)
     );
     let expected = Why::SustainedCpu {
+        tree: false,
         cpu: 80.0,
         threshold: 70.0,
         hot_samples: 4,
@@ -226,7 +229,7 @@ fn other_settings_hold_at_once_and_counters_go_on() {
 }
 
 #[test]
-fn a_circle_of_parents_is_no_endless_loop() {
+fn a_parent_that_started_later_is_another_process_with_its_pid() {
     let mut machine = Machine::new();
     for (pid, ppid) in [(7, 8), (8, 9), (9, 7), (10, 10), (11, 7)] {
         machine.spawn_in(SOURCE, pid, ppid, "hog");
@@ -234,5 +237,35 @@ fn a_circle_of_parents_is_no_endless_loop() {
     machine.sample();
     let loads: Vec<(u32, f64)> = (7..12).map(|pid| (pid, 90.0)).collect();
     machine.quiet_ticks(3, &loads);
-    assert_eq!(moves(&machine.tick(&loads)), [10]);
+    assert_eq!(moves(&machine.tick(&loads)), [7, 8, 10]);
+}
+
+#[test]
+fn a_circle_of_parents_is_no_endless_loop() {
+    let mut machine = Machine::new();
+    machine.sample();
+    let process = |pid: u32, ppid: u32, cpu_usec| Process {
+        id: ProcId { pid, start: 5 },
+        ppid,
+        cgroup: SOURCE.into(),
+        cpu_usec,
+        reaped_usec: 0,
+        leads_session: false,
+        argv: argv("hog"),
+    };
+    let mut asked = Vec::new();
+    for round in 0..8 {
+        machine.now += Duration::from_secs(2);
+        let used = round * 2_000_000;
+        let sample = Sample {
+            processes: vec![
+                process(7, 8, used),
+                process(8, 7, used),
+                process(9, 9, used),
+            ],
+            ..Sample::default()
+        };
+        asked.extend(moves(&machine.step(Event::Sample(sample))));
+    }
+    assert_eq!(asked, [9]);
 }

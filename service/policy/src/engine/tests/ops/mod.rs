@@ -4,13 +4,17 @@
 //! start, execute, end and burn in the meantime.
 
 mod dice;
+mod execs;
 mod orders;
+mod pruned;
 mod world;
 
 use std::collections::BTreeMap;
 
 use world::World;
 
+/// Everything that the machine does is told to two engines: one sees each process at each sample, the other
+/// only those of groups that used CPU. They must ask for the same at every step.
 fn run(seed: u64, steps: usize) -> BTreeMap<&'static str, u32> {
     let mut world = World::new(seed);
     for _ in 0..steps {
@@ -19,14 +23,26 @@ fn run(seed: u64, steps: usize) -> BTreeMap<&'static str, u32> {
     world.counts
 }
 
+/// How many operations there are to be; by default as many as an ordinary run has time for. For a long run:
+/// `GUARD_OPERATIONS=1000000 cargo test --release -p guard-policy operations -- --nocapture`.
+const OPERATIONS: &str = "GUARD_OPERATIONS";
+const LONG: usize = 2000;
+
 #[test]
 fn a_hundred_thousand_operations_break_no_rule() {
+    let wanted = std::env::var(OPERATIONS).map_or(100_000, |text| text.parse().expect(OPERATIONS));
     let mut total: BTreeMap<&str, u32> = BTreeMap::new();
-    for seed in 0..50 {
-        for (what, count) in run(seed, 2000) {
+    // Thousands of short histories, and some long ones.
+    let short = (0..2000).map(|seed| (seed, 20));
+    let long = (2000..2000 + (wanted / LONG).max(40) as u64).map(|seed| (seed, LONG));
+    let mut done = 0;
+    for (seed, steps) in short.chain(long) {
+        done += steps;
+        for (what, count) in run(seed, steps) {
             *total.entry(what).or_default() += count;
         }
     }
+    println!("{done} operations: {total:?}");
     // The dice must have led through every part.
     for what in [
         "routed",
@@ -36,6 +52,10 @@ fn a_hundred_thousand_operations_break_no_rule() {
         "not recovered",
         "gap",
         "restart",
+        "tree",
+        "heard",
+        "routed by event",
+        "heard while an ancestor was on its way",
     ] {
         assert!(
             total.get(what).is_some_and(|count| *count >= 100),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::super::unit;
 use super::world::{Scope, World};
-use crate::action::{Failure, Move, Placement};
+use crate::action::{Failure, Move, Placement, Why};
 use crate::eligibility::NeverMoved;
 use crate::event::{Event, Workload};
 
@@ -52,6 +52,9 @@ impl World {
             "too soon after the last attempt"
         );
         self.count("routed");
+        if matches!(order.why, Why::SustainedCpu { tree: true, .. }) {
+            self.count("tree");
+        }
     }
 
     pub fn finish_move(&mut self) {

@@ -1,11 +1,12 @@
 //! The machine, and what happens on it by itself.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use super::super::argv;
 use super::dice::Dice;
+use super::pruned::Pruned;
 use crate::action::{Action, Move, Placement, RecoverCause};
 use crate::engine::Engine;
 use crate::event::{Event, Process, Request, Sample, Ticket, Usage, Workload};
@@ -16,6 +17,8 @@ use crate::settings::Settings;
 const INTERVAL: Duration = Duration::from_secs(2);
 const PROTECTED: &str = "/protected.slice/protected-workload.slice";
 const MAX_PROCESSES: usize = 24;
+/// Groups outside of our scopes.
+const HOMES: usize = 4;
 const PROGRAMS: &[&str] = &[
     "sh",
     "hog",
@@ -41,22 +44,35 @@ pub struct Running {
     /// The arguments at the last sample, which is what a refusal is about.
     pub sampled_argv: Arc<[Box<str>]>,
     pub excluded: bool,
+    /// Which of the groups outside of our scopes it belongs to.
+    pub home: usize,
     pub cpu_usec: u64,
+    /// Of its ended children.
+    pub reaped_usec: u64,
     pub busy: bool,
+    /// Children of it come and go within an instant, and use a CPU.
+    pub forks: bool,
     /// The scope of ours that it is in.
     pub scope: Option<String>,
     pub cgroup: Arc<str>,
 }
 
 impl Running {
+    pub fn leads_session(&self) -> bool {
+        self.id.pid.is_multiple_of(7)
+    }
+
     pub fn enter(&mut self, scope: Option<String>) {
-        self.cgroup = cgroup(scope.as_deref());
+        self.cgroup = cgroup(scope.as_deref(), self.home);
         self.scope = scope;
     }
 }
 
-fn cgroup(scope: Option<&str>) -> Arc<str> {
-    format!("{PROTECTED}/{}", scope.unwrap_or("work.scope")).into()
+fn cgroup(scope: Option<&str>, home: usize) -> Arc<str> {
+    match scope {
+        Some(scope) => format!("{PROTECTED}/{scope}").into(),
+        None => format!("{PROTECTED}/work-{home}.scope").into(),
+    }
 }
 
 pub struct Scope {
@@ -69,6 +85,8 @@ pub struct Scope {
 pub struct World {
     pub dice: Dice,
     pub engine: Engine,
+    /// What an engine knows that is shown only what may have used CPU.
+    pub pruned: Pruned,
     pub now: Duration,
     pub next_pid: u32,
     pub next_ticket: u64,
@@ -76,20 +94,30 @@ pub struct World {
     pub scopes: BTreeMap<String, Scope>,
     pub moves: Vec<Move>,
     pub recoveries: Vec<String>,
+    /// Processes whose exec events nobody has heard yet.
+    pub execs: VecDeque<u32>,
     /// Roots whose last move failed for good, with the arguments they had.
     pub refused: BTreeMap<ProcId, Arc<[Box<str>]>>,
     /// The last attempt by detection.
     pub attempts: BTreeMap<ProcId, Duration>,
     pub counts: BTreeMap<&'static str, u32>,
+    /// Whom the last sample showed.
+    shown: BTreeSet<ProcId>,
+}
+
+fn ids(sample: &Sample) -> BTreeSet<ProcId> {
+    sample.processes.iter().map(|process| process.id).collect()
 }
 
 impl World {
     pub fn new(seed: u64) -> World {
         let mut settings = Settings::default();
         settings.routing.exclude_patterns = vec!["--keep-out".to_owned()];
+        let settings = Arc::new(settings);
         World {
             dice: Dice(seed),
-            engine: Engine::new(Arc::new(settings), rules()),
+            engine: Engine::new(Arc::clone(&settings), rules()),
+            pruned: Pruned::new(settings, rules()),
             now: Duration::from_secs(1000),
             next_pid: 2,
             next_ticket: 0,
@@ -97,9 +125,11 @@ impl World {
             scopes: BTreeMap::new(),
             moves: Vec::new(),
             recoveries: Vec::new(),
+            execs: VecDeque::new(),
             refused: BTreeMap::new(),
             attempts: BTreeMap::new(),
             counts: BTreeMap::new(),
+            shown: BTreeSet::new(),
         }
     }
 
@@ -113,19 +143,25 @@ impl World {
     }
 
     pub fn operation(&mut self) {
-        match self.dice.below(20) {
+        match self.dice.below(25) {
             0..=2 => self.spawn(),
             3 => self.exec(),
             4 => self.exit(),
             5 | 6 => self.toggle(),
-            7 => self.finish_move(),
+            7 | 24 => self.finish_move(),
+            21..=23 => self.hear(),
             8 => self.finish_recovery(),
             9 => self.request(),
             10 => self.release(),
+            20 => self.migrate(),
             11 if self.dice.one_in(20) => self.gap(),
             12 if self.dice.one_in(20) => self.quick_sample(),
-            13 if self.dice.one_in(50) => self.restart(),
+            13 if self.dice.one_in(30) => self.restart(),
             _ => self.tick(),
+        }
+        // Most events are heard at once.
+        if self.dice.one_in(2) {
+            self.hear();
         }
         self.verify();
     }
@@ -146,6 +182,10 @@ impl World {
             return;
         }
         let scope = parent.and_then(|parent| self.processes[&parent].scope.clone());
+        let home = match parent {
+            Some(parent) => self.processes[&parent].home,
+            None => self.dice.below(HOMES),
+        };
         let process = Running {
             id: ProcId {
                 pid: self.next_pid,
@@ -156,21 +196,42 @@ impl World {
             sampled_argv: argv(""),
             excluded: program.contains("--keep-out"),
             cpu_usec: 0,
+            reaped_usec: 0,
             busy: self.dice.one_in(3),
-            cgroup: cgroup(scope.as_deref()),
+            forks: self.dice.one_in(8),
+            cgroup: cgroup(scope.as_deref(), home),
+            home,
             scope,
         };
+        self.pruned.used(&process.cgroup);
         self.processes.insert(self.next_pid, process);
+        self.execs.push_back(self.next_pid);
     }
 
     fn exec(&mut self) {
         let program = *self.dice.pick(PROGRAMS).expect("programs");
+        let pid = self.any_process();
+        if let Some(process) = pid.and_then(|pid| self.processes.get_mut(&pid)) {
+            self.execs.push_back(process.id.pid);
+            process.argv = argv(program);
+            process.excluded = program.contains("--keep-out");
+            self.pruned.used(&process.cgroup);
+        }
+    }
+
+    /// A process that is in none of our scopes has itself moved by somebody else, as systemd-run does: it
+    /// ran in both groups.
+    fn migrate(&mut self) {
+        let home = self.dice.below(HOMES);
         if let Some(process) = self
             .any_process()
             .and_then(|pid| self.processes.get_mut(&pid))
+            .filter(|process| process.scope.is_none())
         {
-            process.argv = argv(program);
-            process.excluded = program.contains("--keep-out");
+            self.pruned.used(&process.cgroup);
+            process.home = home;
+            process.enter(None);
+            self.pruned.used(&process.cgroup);
         }
     }
 
@@ -178,10 +239,18 @@ impl World {
         let Some(pid) = self.any_process() else {
             return;
         };
-        let scope = self
+        let process = self.processes.remove(&pid).expect("it was picked");
+        self.pruned.used(&process.cgroup);
+        let used = process.cpu_usec + process.reaped_usec;
+        if let Some(parent) = self
             .processes
-            .remove(&pid)
-            .and_then(|process| process.scope);
+            .get_mut(&process.ppid)
+            .filter(|_| !self.dice.one_in(5))
+        {
+            parent.reaped_usec += used;
+            self.pruned.used(&parent.cgroup);
+        }
+        let scope = process.scope;
         self.processes
             .values_mut()
             .filter(|process| process.ppid == pid)
@@ -205,20 +274,30 @@ impl World {
             .any_process()
             .and_then(|pid| self.processes.get_mut(&pid))
         {
-            process.busy = !process.busy;
+            match self.now.as_secs().is_multiple_of(3) {
+                true => process.forks = !process.forks,
+                false => process.busy = !process.busy,
+            }
         }
     }
 
     fn burn(&mut self, time: Duration) {
         let usec = time.as_micros() as u64;
-        for process in self.processes.values_mut().filter(|process| process.busy) {
-            process.cpu_usec += usec;
+        for process in self.processes.values_mut() {
+            let itself = if process.busy { usec } else { 0 };
+            let children = if process.forks { usec } else { 0 };
+            if itself + children == 0 {
+                continue;
+            }
+            process.cpu_usec += itself;
+            process.reaped_usec += children;
+            self.pruned.used(&process.cgroup);
             if let Some(scope) = process
                 .scope
                 .as_ref()
                 .and_then(|scope| self.scopes.get_mut(scope))
             {
-                scope.usage += usec;
+                scope.usage += itself + children;
             }
         }
     }
@@ -228,10 +307,9 @@ impl World {
         self.burn(INTERVAL);
         let on_its_way: Vec<ProcId> = self.moves.iter().map(Move::root).collect();
         for (unit, scope) in &mut self.scopes {
-            let busy = self
-                .processes
-                .values()
-                .any(|process| process.busy && process.scope.as_ref() == Some(unit));
+            let busy = self.processes.values().any(|process| {
+                (process.busy || process.forks) && process.scope.as_ref() == Some(unit)
+            });
             let blocked =
                 self.recoveries.contains(unit) || on_its_way.contains(&scope.workload.root);
             let idle = !busy && !blocked && scope.workload.placement == Placement::Routed;
@@ -294,9 +372,12 @@ impl World {
     /// Another engine, which is told what lives, as the daemon does after kill -9.
     fn restart(&mut self) {
         let settings = Arc::clone(self.engine.settings());
+        self.pruned.restart(Arc::clone(&settings), rules());
         self.engine = Engine::new(settings, rules());
+        self.shown.clear();
         self.moves.clear();
         self.recoveries.clear();
+        self.execs.clear();
         self.refused.clear();
         self.attempts.clear();
         let known: Vec<Workload> = self
@@ -332,17 +413,22 @@ impl World {
             ppid: process.ppid,
             cgroup: Arc::clone(&process.cgroup),
             cpu_usec: process.cpu_usec,
+            reaped_usec: process.reaped_usec,
+            leads_session: process.leads_session(),
             argv: Arc::clone(&process.argv),
         };
         let usage = |(unit, scope): (&String, &Scope)| Usage {
             unit: unit.clone(),
             usage_usec: scope.usage,
         };
-        let sample = Sample {
+        let mut sample = Sample {
             processes: watched.map(process).collect(),
+            ended: Vec::new(),
             workloads: self.scopes.iter().map(usage).collect(),
         };
-        let seen: BTreeSet<ProcId> = sample.processes.iter().map(|process| process.id).collect();
+        sample.ended = self.shown.difference(&ids(&sample)).copied().collect();
+        self.shown = ids(&sample);
+        let seen = ids(&sample);
         for process in self
             .processes
             .values_mut()
@@ -355,11 +441,29 @@ impl World {
         self.refused
             .retain(|id, argv| seen.contains(id) && processes[&id.pid].argv == *argv);
         self.step(Event::Sample(sample));
+        for id in &self.shown {
+            let known = |engine: &Engine| {
+                let seen = engine.process(*id).expect("it was shown");
+                (
+                    seen.cpu,
+                    seen.hot_samples,
+                    seen.tree.hot_samples,
+                    seen.tree.cpu,
+                    seen.known.is_some(),
+                    seen.spent,
+                    seen.refused,
+                )
+            };
+            assert_eq!(known(self.pruned.engine()), known(&self.engine));
+        }
     }
 
     pub fn step(&mut self, event: Event) {
         let by_caller = matches!(event, Event::Request(_) | Event::Release { .. });
-        for action in self.engine.step(event, Moment(self.now)) {
+        let pruned = self.pruned.step(&event, Moment(self.now));
+        let actions = self.engine.step(event, Moment(self.now));
+        assert_eq!(pruned, actions, "shown only what may have used CPU");
+        for action in actions {
             match action {
                 Action::Move(order) => self.ordered(order),
                 Action::Recover {
