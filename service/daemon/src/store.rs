@@ -42,7 +42,11 @@ impl Store {
     /// The saved routes, by scope. What cannot be read is set aside with a warning: the scopes
     /// themselves still tell most of it.
     pub fn load(&mut self) -> BTreeMap<String, Record> {
-        let text = match fs::read(&self.path) {
+        // A FIFO in its place would hold up the start for ever.
+        let text = match fs::metadata(&self.path).and_then(|metadata| match metadata.is_file() {
+            true => fs::read(&self.path),
+            false => Err(io::Error::other("it is not a regular file")),
+        }) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return BTreeMap::new(),
             Err(error) => {

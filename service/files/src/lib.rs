@@ -79,8 +79,18 @@ pub fn named(paths: &[PathBuf]) -> Result<Texts, Unreadable> {
     Ok(texts)
 }
 
+/// The largest file that is read, in bytes.
+const MAX_SIZE: u64 = 1 << 20;
+
 fn read(path: &Path) -> Result<Layer, Unreadable> {
-    let text = std::fs::read_to_string(path).map_err(|error| failed(path, error))?;
+    // A FIFO would hold the daemon's loop up for ever, and /dev/zero has no end.
+    let text = std::fs::metadata(path)
+        .and_then(|metadata| match metadata.len() {
+            _ if !metadata.is_file() => Err(io::Error::other("it is not a regular file")),
+            size if size > MAX_SIZE => Err(io::Error::other("it is larger than 1 MiB")),
+            _ => std::fs::read_to_string(path),
+        })
+        .map_err(|error| failed(path, error))?;
     Ok(Layer {
         origin: path.display().to_string(),
         text,
@@ -123,6 +133,22 @@ mod tests {
         ]
         .map(PathBuf::from);
         assert_eq!(folders(env), expected);
+    }
+
+    #[test]
+    fn what_would_hold_the_reader_up_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("guard.toml");
+        std::os::unix::fs::symlink("/dev/zero", &path).unwrap();
+        let error = installed(&[dir.path().to_owned()]).unwrap_err().to_string();
+        assert!(
+            error.ends_with("guard.toml: it is not a regular file"),
+            "{error}"
+        );
+        std::fs::remove_file(&path).unwrap();
+        std::fs::write(&path, vec![b'#'; MAX_SIZE as usize + 1]).unwrap();
+        let error = installed(&[dir.path().to_owned()]).unwrap_err().to_string();
+        assert!(error.ends_with("it is larger than 1 MiB"), "{error}");
     }
 
     #[test]

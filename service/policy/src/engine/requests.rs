@@ -48,10 +48,12 @@ impl Engine {
         if self.settings.class(&request.class).is_none() {
             return Err(Failure::UnknownClass(self.no_class(&request.class)));
         }
-        if request.class == PROTECTED && self.routed_away(request.caller_unit.as_deref()) {
-            let words =
-                "work that was routed to heavy cannot place itself in protected; its user can";
-            return Err(Failure::OutOfReach(words.to_owned()));
+        if request.class == PROTECTED && self.is_bounded(request.caller_unit.as_deref()) {
+            return Err(Failure::OutOfReach(
+                "work of another class cannot place itself in protected; \
+                 its user can, from outside of that work"
+                    .to_owned(),
+            ));
         }
         if let Some(process) = processes.iter().find(|process| self.is_busy(**process)) {
             return Err(Failure::LimitExceeded(format!(
@@ -92,14 +94,12 @@ impl Engine {
             || self.recovering.values().any(|root| *root == process)
     }
 
-    /// Whether a caller is in work that the guard took away from what is protected.
-    fn routed_away(&self, caller_unit: Option<&str>) -> bool {
+    /// Whether a caller is in work of a class other than protected. Placed work counts too: routed work
+    /// could else promote itself in two steps, by a placement in heavy first.
+    fn is_bounded(&self, caller_unit: Option<&str>) -> bool {
         caller_unit
             .and_then(|unit| self.workloads.get(unit))
-            .is_some_and(|tracked| {
-                tracked.workload.placement == Placement::Routed
-                    && tracked.workload.class != PROTECTED
-            })
+            .is_some_and(|tracked| tracked.workload.class != PROTECTED)
     }
 
     fn no_class(&self, wanted: &str) -> String {

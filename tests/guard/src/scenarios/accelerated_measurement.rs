@@ -16,6 +16,7 @@ pub const SCENARIO: Scenario = Scenario {
     name: "accelerated-measurement",
     tiers: CONTAINER,
     quick: false,
+    full: false,
     exclusive: true,
     timeout_s: 120,
     run,

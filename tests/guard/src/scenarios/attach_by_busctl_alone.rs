@@ -22,6 +22,7 @@ pub const SCENARIO: Scenario = Scenario {
     name: "attach-by-busctl-alone",
     tiers: CONTAINER,
     quick: true,
+    full: false,
     exclusive: false,
     timeout_s: 90,
     run,

@@ -19,6 +19,7 @@ pub const SCENARIO: Scenario = Scenario {
     name: "attach-by-pidfd",
     tiers: CONTAINER,
     quick: true,
+    full: false,
     exclusive: false,
     timeout_s: 60,
     run,

@@ -17,6 +17,7 @@ pub const SCENARIO: Scenario = Scenario {
     name: "bad-settings",
     tiers: CONTAINER,
     quick: true,
+    full: false,
     exclusive: false,
     timeout_s: 90,
     run,

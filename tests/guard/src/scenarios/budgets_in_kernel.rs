@@ -16,6 +16,7 @@ pub const SCENARIO: Scenario = Scenario {
     name: "budgets-in-kernel",
     tiers: MACHINE,
     quick: false,
+    full: false,
     exclusive: false,
     timeout_s: 180,
     run,

@@ -15,6 +15,7 @@ pub const SCENARIO: Scenario = Scenario {
     name: "burst-of-120ms-not-routed",
     tiers: CONTAINER,
     quick: true,
+    full: false,
     exclusive: false,
     timeout_s: 60,
     run,

@@ -14,6 +14,7 @@ pub const SCENARIO: Scenario = Scenario {
     name: "cli-run-exit-status-and-terminal",
     tiers: CONTAINER,
     quick: true,
+    full: false,
     exclusive: false,
     timeout_s: 90,
     run,

@@ -15,6 +15,7 @@ pub const SCENARIO: Scenario = Scenario {
     name: "cli-run-without-guard-asks-systemd",
     tiers: CONTAINER,
     quick: true,
+    full: false,
     exclusive: false,
     timeout_s: 90,
     run,

@@ -14,6 +14,7 @@ pub const SCENARIO: Scenario = Scenario {
     name: "cli-status-json",
     tiers: CONTAINER,
     quick: true,
+    full: false,
     exclusive: false,
     timeout_s: 60,
     run,

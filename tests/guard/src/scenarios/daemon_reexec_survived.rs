@@ -13,6 +13,7 @@ pub const SCENARIO: Scenario = Scenario {
     name: "daemon-reexec-survived",
     tiers: CONTAINER,
     quick: true,
+    full: false,
     exclusive: false,
     timeout_s: 90,
     run,

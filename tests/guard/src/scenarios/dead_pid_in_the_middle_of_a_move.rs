@@ -18,6 +18,7 @@ pub const SCENARIO: Scenario = Scenario {
     name: "dead-pid-in-the-middle-of-a-move",
     tiers: CONTAINER,
     quick: false,
+    full: false,
     exclusive: false,
     timeout_s: 120,
     run,

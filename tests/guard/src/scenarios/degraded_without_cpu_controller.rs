@@ -14,6 +14,7 @@ pub const SCENARIO: Scenario = Scenario {
     name: "degraded-without-cpu-controller",
     tiers: BOTH,
     quick: true,
+    full: false,
     exclusive: false,
     timeout_s: 60,
     run,

@@ -17,6 +17,7 @@ pub const SCENARIO: Scenario = Scenario {
     name: "emptied-source-does-not-take-work-along",
     tiers: CONTAINER,
     quick: true,
+    full: false,
     exclusive: false,
     timeout_s: 60,
     run,

@@ -21,6 +21,7 @@ pub const SCENARIO: Scenario = Scenario {
     name: "exec-to-heavy-latency",
     tiers: MACHINE,
     quick: false,
+    full: true,
     exclusive: true,
     timeout_s: 900,
     run,

@@ -18,6 +18,7 @@ pub const SCENARIO: Scenario = Scenario {
     name: "fork-storm",
     tiers: MACHINE,
     quick: false,
+    full: true,
     exclusive: true,
     timeout_s: 180,
     run,

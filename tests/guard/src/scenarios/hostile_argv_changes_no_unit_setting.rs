@@ -19,6 +19,7 @@ pub const SCENARIO: Scenario = Scenario {
     name: "hostile-argv-changes-no-unit-setting",
     tiers: CONTAINER,
     quick: true,
+    full: false,
     exclusive: false,
     timeout_s: 120,
     run,

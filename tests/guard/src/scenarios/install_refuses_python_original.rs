@@ -15,6 +15,7 @@ pub const SCENARIO: Scenario = Scenario {
     name: "install-refuses-python-original",
     tiers: CONTAINER,
     quick: true,
+    full: false,
     exclusive: false,
     timeout_s: 60,
     run,

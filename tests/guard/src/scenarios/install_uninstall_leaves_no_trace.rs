@@ -20,6 +20,7 @@ pub const SCENARIO: Scenario = Scenario {
     name: "install-uninstall-leaves-no-trace",
     tiers: CONTAINER,
     quick: true,
+    full: false,
     exclusive: false,
     timeout_s: 120,
     run,

@@ -15,6 +15,7 @@ pub const SCENARIO: Scenario = Scenario {
     name: "known-heavy-routed-at-next-sample",
     tiers: BOTH,
     quick: true,
+    full: false,
     exclusive: false,
     timeout_s: 60,
     run,

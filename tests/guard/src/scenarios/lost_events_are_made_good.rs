@@ -17,6 +17,7 @@ pub const SCENARIO: Scenario = Scenario {
     name: "lost-events-are-made-good",
     tiers: MACHINE,
     quick: false,
+    full: false,
     exclusive: false,
     timeout_s: 120,
     run,

@@ -14,6 +14,7 @@ pub const SCENARIO: Scenario = Scenario {
     name: "memory-at-rest",
     tiers: CONTAINER,
     quick: false,
+    full: false,
     exclusive: false,
     timeout_s: 120,
     run,

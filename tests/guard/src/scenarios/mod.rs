@@ -15,6 +15,8 @@ pub struct Scenario {
     pub tiers: &'static [Tier],
     /// Whether a quick run has it too.
     pub quick: bool,
+    /// Whether it is left to a full run: it takes long, or wants a machine that does nothing else.
+    pub full: bool,
     /// Whether nothing else may run on the host meanwhile, since it measures time.
     pub exclusive: bool,
     /// Seconds after which it is killed and has failed.
@@ -132,6 +134,7 @@ mod tests {
                 "tiers": ["container", "machine"],
                 "quick": true,
                 "exclusive": false,
+                "full": false,
                 "timeout_s": 60,
             })
         );

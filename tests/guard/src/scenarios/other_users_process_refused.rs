@@ -20,6 +20,7 @@ pub const SCENARIO: Scenario = Scenario {
     name: "other-users-process-refused",
     tiers: CONTAINER,
     quick: true,
+    full: false,
     exclusive: false,
     timeout_s: 60,
     run,

@@ -21,6 +21,7 @@ pub const SCENARIO: Scenario = Scenario {
     name: "probe-latency-with-and-without-guard",
     tiers: MACHINE,
     quick: false,
+    full: false,
     exclusive: true,
     timeout_s: 600,
     run,

@@ -19,6 +19,7 @@ pub const SCENARIO: Scenario = Scenario {
     name: "quota-enforced",
     tiers: MACHINE,
     quick: false,
+    full: false,
     exclusive: true,
     timeout_s: 240,
     run,

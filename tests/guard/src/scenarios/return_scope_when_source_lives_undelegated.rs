@@ -15,6 +15,7 @@ pub const SCENARIO: Scenario = Scenario {
     name: "return-scope-when-source-lives-undelegated",
     tiers: CONTAINER,
     quick: false,
+    full: false,
     exclusive: false,
     timeout_s: 90,
     run,

@@ -15,6 +15,7 @@ pub const SCENARIO: Scenario = Scenario {
     name: "returns-to-exact-cgroup-when-source-gone",
     tiers: BOTH,
     quick: true,
+    full: false,
     exclusive: false,
     timeout_s: 90,
     run,

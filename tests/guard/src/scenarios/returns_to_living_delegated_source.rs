@@ -15,6 +15,7 @@ pub const SCENARIO: Scenario = Scenario {
     name: "returns-to-living-delegated-source",
     tiers: CONTAINER,
     quick: false,
+    full: false,
     exclusive: false,
     timeout_s: 90,
     run,

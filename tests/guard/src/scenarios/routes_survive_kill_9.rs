@@ -15,6 +15,7 @@ pub const SCENARIO: Scenario = Scenario {
     name: "routes-survive-kill-9",
     tiers: CONTAINER,
     quick: true,
+    full: false,
     exclusive: false,
     timeout_s: 120,
     run,

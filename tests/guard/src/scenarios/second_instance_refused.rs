@@ -14,6 +14,7 @@ pub const SCENARIO: Scenario = Scenario {
     name: "second-instance-refused",
     tiers: CONTAINER,
     quick: true,
+    full: false,
     exclusive: false,
     timeout_s: 60,
     run,

@@ -20,6 +20,7 @@ pub const SCENARIO: Scenario = Scenario {
     name: "state-folder-full",
     tiers: CONTAINER,
     quick: false,
+    full: false,
     exclusive: false,
     timeout_s: 90,
     run,

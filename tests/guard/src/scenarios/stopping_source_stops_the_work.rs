@@ -15,6 +15,7 @@ pub const SCENARIO: Scenario = Scenario {
     name: "stopping-source-stops-the-work",
     tiers: CONTAINER,
     quick: true,
+    full: false,
     exclusive: false,
     timeout_s: 90,
     run,

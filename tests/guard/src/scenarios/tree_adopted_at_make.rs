@@ -21,6 +21,7 @@ pub const SCENARIO: Scenario = Scenario {
     name: "tree-adopted-at-make",
     tiers: BOTH,
     quick: false,
+    full: false,
     exclusive: true,
     timeout_s: 300,
     run,

@@ -13,6 +13,7 @@ pub const SCENARIO: Scenario = Scenario {
     name: "unit-name-that-is-not-a-slice",
     tiers: CONTAINER,
     quick: true,
+    full: false,
     exclusive: false,
     timeout_s: 60,
     run,

@@ -19,6 +19,7 @@ pub const SCENARIO: Scenario = Scenario {
     name: "weights-8-to-1",
     tiers: MACHINE,
     quick: false,
+    full: false,
     exclusive: true,
     timeout_s: 240,
     run,

@@ -92,7 +92,7 @@ fn the_number_of_workloads_is_bounded_for_callers_and_for_detection() {
 }
 
 #[test]
-fn routed_work_cannot_promote_itself() {
+fn bounded_work_cannot_promote_itself_in_one_step_or_two() {
     let mut machine = Machine::new();
     machine.step(Event::Adopted(workload(7, "heavy", Placement::Routed)));
     machine.step(Event::Adopted(workload(8, "heavy", Placement::Placed)));
@@ -108,13 +108,14 @@ fn routed_work_cannot_promote_itself() {
         };
         machine.step(Event::Request(request)).remove(0)
     };
-    let words = "work that was routed to heavy cannot place itself in protected; its user can";
-    assert_eq!(
-        refused(ask(&mut machine, 7, "protected", id(70))),
-        Failure::OutOfReach(words.to_owned())
-    );
+    // Placed work neither: it may be routed work that placed itself in heavy first.
+    for caller in [7, 8] {
+        assert!(matches!(
+            refused(ask(&mut machine, caller, "protected", id(70))),
+            Failure::OutOfReach(_)
+        ));
+    }
     accepted(ask(&mut machine, 7, "heavy", id(71)));
-    accepted(ask(&mut machine, 8, "protected", id(72)));
     accepted(ask(&mut machine, 9, "protected", id(73)));
 }
 
