@@ -1,7 +1,7 @@
 //! What callers ask for.
 
 use super::{Engine, MAX_PROCESSES, MAX_WORKLOADS};
-use crate::action::{Action, Failure, Move, Placement, RecoverCause, Why};
+use crate::action::{Action, Failure, Move, RecoverCause, Why};
 use crate::event::{Request, Ticket};
 use crate::id::ProcId;
 use crate::source::nearest;
