@@ -88,7 +88,6 @@ fn a_watched_process_of_a_routed_workload_is_left_alone() {
     machine.quiet_ticks(6, &[(9, 100.0)]);
 }
 
-/// Brings workload 7 back, as `processes`.
 #[test]
 fn a_large_tree_is_not_split_by_the_samples_during_its_move() {
     let mut machine = Machine::new();
@@ -113,6 +112,7 @@ fn a_large_tree_is_not_split_by_the_samples_during_its_move() {
     );
 }
 
+/// Brings workload 7 back, as `processes`.
 fn come_back(machine: &mut Machine, processes: &[(u32, u32, &str)]) {
     let actions = loop {
         let actions = machine.tick(&[]);
