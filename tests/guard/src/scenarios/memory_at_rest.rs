@@ -15,7 +15,7 @@ pub const SCENARIO: Scenario = Scenario {
     tiers: CONTAINER,
     quick: false,
     full: false,
-    exclusive: false,
+    exclusive: true,
     timeout_s: 120,
     run,
 };

@@ -17,7 +17,7 @@ pub struct Scenario {
     pub quick: bool,
     /// Whether it is left to a full run: it takes long, or wants a machine that does nothing else.
     pub full: bool,
-    /// Whether nothing else may run on the host meanwhile, since it measures time.
+    /// Whether nothing else may run on the host meanwhile, since it measures: what it prints is shown.
     pub exclusive: bool,
     /// Seconds after which it is killed and has failed.
     pub timeout_s: u32,

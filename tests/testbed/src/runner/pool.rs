@@ -59,6 +59,7 @@ fn run_one(source: &mut dyn GuestSource, scenario: &Scenario, report: &Report) {
         scenario: &scenario.name,
         outcome,
         took: begin.elapsed(),
+        measures: scenario.exclusive,
         output,
         journal,
     });

@@ -24,6 +24,8 @@ pub struct Finished<'a> {
     pub outcome: Outcome,
     /// From the order to boot until the verdict.
     pub took: Duration,
+    /// Whether it measures: then what it printed is a result, and is shown when it passed as well.
+    pub measures: bool,
     /// What it printed.
     pub output: String,
     /// The guest's journal.
@@ -63,6 +65,9 @@ impl Report {
         progress::clear_hint();
         if !matches!(outcome, Outcome::Failed(_)) {
             println!("{line}");
+            if finished.measures {
+                print_block(&finished.output);
+            }
             return;
         }
         println!(
@@ -148,6 +153,7 @@ mod tests {
             scenario: "a-scenario",
             outcome,
             took: Duration::from_millis(2340),
+            measures: false,
             output: "what it said".into(),
             journal: "what systemd said".into(),
         }
