@@ -43,7 +43,6 @@ pub const CONTAINER: &[Package] = &[package("systemd-container", "systemd-nspawn
 /// What the machine tier takes.
 pub const MACHINE: &[Package] = &[
     package("qemu-system-x86", "qemu-system-x86_64"),
-    package("qemu-utils", "qemu-img"),
     package("e2fsprogs", "mke2fs"),
 ];
 
@@ -95,7 +94,8 @@ fn install(names: &[&str]) -> Result<()> {
         update()?;
     }
     let names: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
-    if apt_get_install(&names, &[])?.is_ok() {
+    // Nothing that the machine's owner has is taken away for this.
+    if apt_get_install(&names, &["--no-remove"])?.is_ok() {
         return Ok(());
     }
     // qemu-utils of another archive (backports) conflicts with the stable emulator: take the one of its version.
