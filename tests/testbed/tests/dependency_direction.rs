@@ -26,6 +26,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
         "workload-guard",
         &["guard-files", "guard-policy", "workload-guard-dbus"],
     ),
+    ("bench-profile", &[]),
+    ("bench-system", &["bench-profile"]),
     ("testbed", &[]),
     ("guard-scenarios", &["workload-guard-dbus"]),
     (
@@ -35,7 +37,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
 ];
 
 /// Crates that decide and touch nothing.
-const PURE: &[&str] = &["service/policy/src"];
+const PURE: &[&str] = &["service/policy/src", "boot/profile/src"];
 
 /// What a pure crate must not name, outside its tests.
 const IMPURE: &[&str] = &[

@@ -1,0 +1,10 @@
+//! What a benchmark profile is, pure: no I/O, no path of its own, no thread, no clock.
+//!
+//! [`machine::Machine`] says which CPUs a host gives to measuring; [`profile::Profile`] is the question
+//! that a boot answers; [`knob::Knob`] is one setting of the kernel with what was asked, what is there
+//! and what that means.
+
+pub mod cpus;
+pub mod knob;
+pub mod machine;
+pub mod profile;

@@ -1,0 +1,5 @@
+//! What the bench profiles touch: topology, kernel knobs, interrupt counters.
+//!
+//! Each reader and writer takes a [`root::Root`], so that a recorded tree can stand in for the machine.
+
+pub mod root;
