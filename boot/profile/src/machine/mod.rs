@@ -1,7 +1,17 @@
 //! The machine file: which CPUs a host gives to measuring, and what else of it is particular.
 
+mod consistency;
+mod file;
+mod keys;
+mod mistake;
+mod raw;
+#[cfg(test)]
+mod tests;
+
 use std::collections::BTreeMap;
 
+pub use file::MachineFile;
+pub use mistake::{Mistake, Mistakes};
 use serde::Serialize;
 
 use crate::cpus::CpuSet;
