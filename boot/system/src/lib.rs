@@ -2,4 +2,5 @@
 //!
 //! Each reader and writer takes a [`root::Root`], so that a recorded tree can stand in for the machine.
 
+pub mod machine;
 pub mod root;

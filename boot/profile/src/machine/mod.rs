@@ -2,16 +2,21 @@
 
 mod consistency;
 mod file;
+mod import;
 mod keys;
 mod mistake;
 mod raw;
+mod render;
+mod shell;
 #[cfg(test)]
 mod tests;
 
 use std::collections::BTreeMap;
 
 pub use file::MachineFile;
+pub use import::{Imported, import};
 pub use mistake::{Mistake, Mistakes};
+pub use render::{Reasons, render};
 use serde::Serialize;
 
 use crate::cpus::CpuSet;

@@ -1,7 +1,9 @@
+mod import;
+
 use super::{Machine, MachineFile, Switches};
 use crate::profile::Profile;
 
-const SHIPPED: &str = include_str!("../../../../config/machine.toml");
+const SHIPPED: &str = include_str!("../../../../../config/machine.toml");
 
 fn parse(text: &str) -> Result<Machine, String> {
     MachineFile::parse("machine.toml", text)
