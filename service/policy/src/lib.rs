@@ -11,6 +11,7 @@ pub mod event;
 pub mod health;
 pub mod id;
 pub mod printable;
+pub mod quota;
 pub mod reconcile;
 pub mod rules;
 pub mod settings;
