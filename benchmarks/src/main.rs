@@ -2,7 +2,10 @@
 //! `benchmarks/results/`.
 
 mod idle;
+mod replay;
 mod tick;
+
+use std::io::{self, Write};
 
 use clap::{Parser, Subcommand};
 
@@ -17,6 +20,9 @@ struct Args {
 enum Command {
     /// CPU time of one look at N idle processes, beside the Python original's loop
     Tick(tick::Options),
+    /// The pure policies over fixed traces
+    #[command(subcommand)]
+    Replay(replay::Command),
     /// One idle process of a benchmark; ends with its parent
     #[command(hide = true)]
     Idle(idle::Options),
@@ -28,7 +34,17 @@ enum Command {
 fn main() -> anyhow::Result<()> {
     match Args::parse().command {
         Command::Tick(options) => tick::run(&options),
+        Command::Replay(command) => replay::run(&command),
         Command::Idle(options) => idle::stay(&options),
         Command::TickWorker(options) => tick::worker::run(&options),
+    }
+}
+
+/// Prints to stdout. A reader that has seen enough (`| head`) is no error.
+fn print(text: &str) -> anyhow::Result<()> {
+    let mut out = io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error.into()),
+        _ => Ok(()),
     }
 }

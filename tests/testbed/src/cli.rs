@@ -5,7 +5,7 @@ use clap::{Parser, Subcommand};
 
 use crate::container::launch::{self, Launch};
 use crate::install::{self, InstallArgs, UninstallArgs};
-use crate::{demo, images_command, progress, runner, shell};
+use crate::{demo, images_command, progress, replay, runner, shell};
 
 /// Builds, tests and shows Linux Workload Guard in real systemds of its own.
 #[derive(Debug, Parser)]
@@ -23,6 +23,8 @@ enum Cmd {
     Demo(demo::Args),
     /// Builds the guests' root trees, lists or removes them.
     Images(images_command::Args),
+    /// Runs the pure policies over fixed traces, and prints where they lead (TSV).
+    Replay(replay::Args),
     /// Opens a shell (or runs a command) in a fresh guest that has the product at /opt/workload-guard.
     Shell(shell::Args),
     /// Installs the product for the user who runs it.
@@ -42,6 +44,7 @@ pub fn run() -> Result<u8> {
         Cmd::Test(args) => runner::run(&args),
         Cmd::Demo(args) => demo::run(&args),
         Cmd::Images(args) => images_command::run(&args).map(|()| 0),
+        Cmd::Replay(args) => replay::run(&args),
         Cmd::Shell(args) => shell::run(&args),
         Cmd::Install(args) => install::install(args).map(|()| 0),
         Cmd::Uninstall(args) => install::uninstall(args).map(|()| 0),

@@ -12,6 +12,7 @@ mod machine;
 mod payload;
 mod process;
 mod progress;
+mod replay;
 mod runner;
 mod shell;
 mod tail;
