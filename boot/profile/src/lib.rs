@@ -2,9 +2,11 @@
 //!
 //! [`machine::Machine`] says which CPUs a host gives to measuring; [`profile::Profile`] is the question
 //! that a boot answers; [`knob::Knob`] is one setting of the kernel with what was asked, what is there
-//! and what that means.
+//! and what that means. [`planner::plan`] proposes a machine for a [`topology::Topology`].
 
 pub mod cpus;
 pub mod knob;
 pub mod machine;
+pub mod planner;
 pub mod profile;
+pub mod topology;

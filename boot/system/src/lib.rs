@@ -4,3 +4,4 @@
 
 pub mod machine;
 pub mod root;
+pub mod topology;

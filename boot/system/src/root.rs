@@ -47,6 +47,32 @@ impl Root {
             Err(error) => Err(FileError { path, error }),
         }
     }
+
+    /// The names in a folder, sorted; none where there is no such folder.
+    ///
+    /// # Errors
+    ///
+    /// The folder is there and cannot be read.
+    pub fn names(&self, below: &str) -> Result<Vec<String>, FileError> {
+        let path = self.path(below);
+        let wrap = |error| FileError {
+            path: path.clone(),
+            error,
+        };
+        let entries = match std::fs::read_dir(&path) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(wrap(error)),
+        };
+        let mut names = Vec::new();
+        for entry in entries {
+            let name = entry.map_err(wrap)?.file_name();
+            // The kernel's names are ASCII; another is none of ours.
+            names.extend(name.into_string().ok());
+        }
+        names.sort();
+        Ok(names)
+    }
 }
 
 #[cfg(test)]

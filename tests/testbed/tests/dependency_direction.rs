@@ -27,7 +27,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
         &["guard-files", "guard-policy", "workload-guard-dbus"],
     ),
     ("bench-profile", &[]),
-    ("bench-system", &["bench-profile"]),
+    ("bench-system", &["bench-profile", "bench-trees"]),
+    ("bench-trees", &[]),
     ("testbed", &[]),
     ("guard-scenarios", &["workload-guard-dbus"]),
     (

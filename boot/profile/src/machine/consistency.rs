@@ -1,9 +1,26 @@
 //! What the CPU sets of a machine file must be to each other, on any machine.
 
-use super::{Cpus, keys};
+use super::{Cpus, Machine, keys};
+use crate::profile::Profile;
 
 /// Each key that is wrong, and why.
-pub fn of(cpus: &Cpus) -> Vec<(&'static str, String)> {
+pub fn of(machine: &Machine) -> Vec<(&'static str, String)> {
+    let mut wrong = sets(&machine.cpus);
+    let smt = |profile| machine.switches(profile).smt;
+    if smt(Profile::SingleCore) != smt(Profile::MultiCore) {
+        wrong.push((
+            keys::MULTI_CORE_SMT,
+            format!(
+                "single-core has {} here; both boot into `{}`, so give them the same",
+                smt(Profile::SingleCore),
+                keys::EXPECTED_ONLINE
+            ),
+        ));
+    }
+    wrong
+}
+
+fn sets(cpus: &Cpus) -> Vec<(&'static str, String)> {
     let mut wrong = Vec::new();
     if cpus.bench.is_empty() {
         wrong.push((

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::mistake::Mistakes;
+use super::mistake::{Mistake, Mistakes};
 use super::raw::Raw;
 use super::{Cpus, Machine, Switches, consistency, keys};
 use crate::cpus::{CpuSet, LIMIT};
@@ -16,8 +16,8 @@ const DIVISOR: u32 = 2;
 pub struct MachineFile {
     /// What it says.
     pub machine: Machine,
-    pub(super) origin: String,
-    pub(super) lines: BTreeMap<String, usize>,
+    origin: String,
+    lines: BTreeMap<String, usize>,
 }
 
 impl MachineFile {
@@ -66,7 +66,7 @@ impl MachineFile {
         }
         // What cannot be read means nothing beside the rest.
         if raw.mistakes.is_empty() {
-            for (key, reason) in consistency::of(&machine.cpus) {
+            for (key, reason) in consistency::of(&machine) {
                 let line = raw.lines.get(key).copied().unwrap_or_default();
                 raw.wrong(line, key, reason);
             }
@@ -78,6 +78,15 @@ impl MachineFile {
             origin: origin.to_owned(),
             lines,
         })
+    }
+
+    /// Reasons by key, with the file and line of each key.
+    pub(crate) fn mistakes(&self, wrong: Vec<(&str, String)>) -> Result<(), Mistakes> {
+        let place = |(key, reason): (&str, String)| {
+            let line = self.lines.get(key).copied().unwrap_or_default();
+            (line, Mistake::new(&self.origin, line, key, reason))
+        };
+        Mistakes::none(wrong.into_iter().map(place).collect())
     }
 }
 

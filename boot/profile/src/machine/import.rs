@@ -68,14 +68,8 @@ fn without_lines(origin: &str, mistakes: &Mistakes) -> Mistakes {
             .map(|(old, _)| *old)
     };
     let all = mistakes.iter().map(|mistake| {
-        (
-            0,
-            Mistake {
-                origin: origin.to_owned(),
-                key: old(&mistake.key).unwrap_or(&mistake.key).to_owned(),
-                reason: mistake.reason.clone(),
-            },
-        )
+        let key = old(&mistake.key).unwrap_or(&mistake.key);
+        (0, Mistake::new(origin, 0, key, mistake.reason.clone()))
     });
     Mistakes::none(all.collect()).expect_err("there was one")
 }
@@ -102,16 +96,8 @@ impl Import<'_> {
     }
 
     fn wrong(&mut self, line: usize, key: &str, reason: String) {
-        let origin = format!("{}:{line}", self.origin);
-        let key = key.to_owned();
-        self.mistakes.push((
-            line,
-            Mistake {
-                origin,
-                key,
-                reason,
-            },
-        ));
+        let mistake = Mistake::new(self.origin, line, key, reason);
+        self.mistakes.push((line, mistake));
     }
 
     fn words(&mut self, name: &str) -> Vec<String> {

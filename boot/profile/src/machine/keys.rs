@@ -19,6 +19,9 @@ pub const NOISY: &str = "units.noisy";
 /// The canary's divisor.
 pub const DIVISOR: &str = "canary.divisor";
 
+/// SMT of multi-core, as [`smt`] has it.
+pub const MULTI_CORE_SMT: &str = "profiles.multi-core.smt";
+
 /// All but those of the profiles.
 const FIXED: [&str; 9] = [
     BENCH,

@@ -13,6 +13,20 @@ pub struct Mistake {
     pub reason: String,
 }
 
+impl Mistake {
+    /// One at a line, 0 for the file as a whole.
+    pub(super) fn new(origin: &str, line: usize, key: &str, reason: String) -> Self {
+        Mistake {
+            origin: match line {
+                0 => origin.to_owned(),
+                _ => format!("{origin}:{line}"),
+            },
+            key: key.to_owned(),
+            reason,
+        }
+    }
+}
+
 impl fmt::Display for Mistake {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.key.is_empty() {

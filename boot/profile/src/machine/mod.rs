@@ -3,7 +3,7 @@
 mod consistency;
 mod file;
 mod import;
-mod keys;
+pub(crate) mod keys;
 mod mistake;
 mod raw;
 mod render;

@@ -60,19 +60,8 @@ impl<'t> Raw<'t> {
 
     /// Notes a mistake.
     pub fn wrong(&mut self, line: usize, key: &str, reason: String) {
-        let origin = match line {
-            0 => self.origin.to_owned(),
-            _ => format!("{}:{line}", self.origin),
-        };
-        let key = key.to_owned();
-        self.mistakes.push((
-            line,
-            Mistake {
-                origin,
-                key,
-                reason,
-            },
-        ));
+        let mistake = Mistake::new(self.origin, line, key, reason);
+        self.mistakes.push((line, mistake));
     }
 
     /// A key's value, read by `read`, which answers what it should have been where it is not.
