@@ -2,6 +2,10 @@
 //!
 //! Each reader and writer takes a [`root::Root`], so that a recorded tree can stand in for the machine.
 
+pub mod affinity;
+pub mod audit;
+pub mod canary;
 pub mod machine;
 pub mod root;
+pub mod run;
 pub mod topology;
