@@ -8,6 +8,16 @@ pub const GUARD_NAME: &str = "org.workloadguard.Guard1";
 pub const GUARD_PATH: &str = "/org/workloadguard/Guard1";
 /// Parent of the workload objects; it carries the `ObjectManager`.
 pub const WORKLOADS_PATH: &str = "/org/workloadguard/Guard1/workload";
+/// The well-known name of the bench service on the system bus.
+pub const BENCH_NAME: &str = "org.workloadguard.BenchPrep1";
+/// The bench service's object.
+pub const BENCH_PATH: &str = "/org/workloadguard/BenchPrep1";
+/// The unit of the bench service.
+pub const BENCH_UNIT: &str = "bench-prepd.service";
+/// The polkit action behind `Apply`.
+pub const ACTION_APPLY: &str = "org.workloadguard.bench.apply";
+/// The polkit action behind `Restore`.
+pub const ACTION_RESTORE: &str = "org.workloadguard.bench.restore";
 /// What every error name of ours starts with.
 pub const ERROR_PREFIX: &str = "org.workloadguard.Error";
 /// The unit of the guard.

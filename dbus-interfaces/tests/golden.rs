@@ -2,12 +2,14 @@
 //!
 //! After a deliberate change: `UPDATE_GOLDEN=1 cargo test -p workload-guard-dbus --test golden`.
 
+mod support;
+
 use std::collections::HashMap;
 use std::os::unix::net::UnixStream;
-use std::path::Path;
 use std::sync::Arc;
 
 use futures_lite::future;
+use support::{assert_documented, compare, introspect};
 use workload_guard_dbus::types::{ClassRow, SettingRow, State, WatchedRow, WorkloadRow};
 use workload_guard_dbus::{
     Guard1, Guard1Backend, Guard1Proxy, GuardError, Workload1, Workload1Backend, names,
@@ -164,67 +166,6 @@ fn connect() -> (zbus::Connection, zbus::Connection) {
             .await
     };
     async_io::block_on(future::try_zip(server, client)).expect("both ends connect")
-}
-
-/// The `<interface>` element of `name`, as the object serves it.
-fn introspect(client: &zbus::Connection, path: &str, name: &str) -> String {
-    let xml: String = async_io::block_on(async {
-        client
-            .call_method(
-                None::<&str>,
-                path,
-                Some("org.freedesktop.DBus.Introspectable"),
-                "Introspect",
-                &(),
-            )
-            .await
-            .expect("Introspect answers")
-            .body()
-            .deserialize()
-            .expect("a string")
-    });
-    let start = xml
-        .find(&format!("<interface name=\"{name}\">"))
-        .expect("the interface is there");
-    let end = start + xml[start..].find("</interface>").expect("it ends") + "</interface>".len();
-    let mut out: String = xml[start..end]
-        .lines()
-        .map(|line| line.strip_prefix("  ").unwrap_or(line).trim_end())
-        .collect::<Vec<_>>()
-        .join("\n");
-    out.push('\n');
-    out
-}
-
-fn compare(name: &str, live: &str) {
-    let file = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("xml")
-        .join(format!("{name}.xml"));
-    if std::env::var_os("UPDATE_GOLDEN").is_some() {
-        std::fs::write(&file, live).expect("the golden file can be written");
-    }
-    let golden = std::fs::read_to_string(&file).expect("the golden file is there");
-    assert_eq!(live, golden, "{} is not what {name} serves", file.display());
-}
-
-/// Every member stands below a comment, and every argument has a name.
-fn assert_documented(name: &str, xml: &str) {
-    let mut after_comment = false;
-    for line in xml.lines().map(str::trim) {
-        if ["<method", "<signal", "<property"]
-            .iter()
-            .any(|tag| line.starts_with(tag))
-        {
-            assert!(after_comment, "{name}: no documentation above {line}");
-        }
-        if line.starts_with("<arg") {
-            assert!(
-                line.contains("name=\""),
-                "{name}: an argument without a name: {line}"
-            );
-        }
-        after_comment = line.ends_with("-->");
-    }
 }
 
 #[test]
