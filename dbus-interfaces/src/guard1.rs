@@ -13,7 +13,7 @@ use zbus::object_server::SignalEmitter;
 use zvariant::{OwnedFd, OwnedObjectPath, OwnedValue};
 
 use crate::error::GuardError;
-use crate::types::{ClassRow, SettingRow, WatchedRow, WorkloadRow};
+use crate::types::{ClassRow, SettingRow, StatisticsRow, WatchedRow, WorkloadRow};
 
 /// What serves [`Guard1`]. Methods answer when the change is done and was read back; getters read the
 /// last published state and cannot fail.
@@ -53,6 +53,8 @@ pub trait Guard1Backend: Send + Sync + 'static {
     fn workloads(&self) -> Vec<WorkloadRow>;
     /// Behind `Settings`.
     fn settings(&self) -> Vec<SettingRow>;
+    /// Behind `Statistics`.
+    fn statistics(&self) -> Vec<StatisticsRow>;
     /// Behind `State`.
     fn state(&self) -> String;
     /// Behind `StateReasons`.
@@ -176,6 +178,13 @@ impl<B: Guard1Backend> Guard1<B> {
         self.0.settings()
     }
 
+    /// What adaptive routing learned of each command: its name, samples, mean and standard deviation of a
+    /// process's CPU in percent of one logical CPU, and the last score, negative while there is none.
+    #[zbus(out_args("statistics"))]
+    fn statistics(&self) -> Vec<StatisticsRow> {
+        self.0.statistics()
+    }
+
     /// Reads the settings again. With InvalidSettings the old ones stay in force.
     async fn reload(&self) -> Result<(), GuardError> {
         self.0.reload().await
@@ -255,7 +264,7 @@ impl<B: Guard1Backend> Guard1<B> {
     /// @workload: its object.
     /// @pid: its root process.
     /// @class: where to.
-    /// @reason: `known-heavy`, `sustained-cpu`, `requested`, `placed` or `unknown`.
+    /// @reason: `known-heavy`, `sustained-cpu`, `adaptive`, `requested`, `placed` or `unknown`.
     /// @source: the control group that it came from.
     /// @destination: the control group that it is in.
     /// @command: the root's command line, made printable.

@@ -65,6 +65,8 @@ string_enum! {
         KnownHeavy = "known-heavy",
         /// It used CPU at or above the threshold for enough samples in a row.
         SustainedCpu = "sustained-cpu",
+        /// It used far more CPU than its command usually does.
+        Adaptive = "adaptive",
         /// A caller asked for the route (`Route`); it comes back as a detected one would.
         Requested = "requested",
         /// A person or an app put it there (`run`, `protect`, `Attach`); it stays until released.
@@ -83,7 +85,7 @@ pub struct WorkloadRow {
     pub pid: u32,
     /// Its class, such as `heavy`.
     pub class: String,
-    /// Why it is there: `known-heavy`, `sustained-cpu`, `requested`, `placed` or `unknown`.
+    /// Why it is there: `known-heavy`, `sustained-cpu`, `adaptive`, `requested`, `placed` or `unknown`.
     pub reason: String,
     /// CPU of the whole tree over the last sample, in percent of one logical CPU.
     pub cpu: f64,
@@ -120,6 +122,22 @@ pub struct WatchedRow {
     pub processes: u32,
 }
 
+/// One row of `Statistics`: what a command usually uses, as adaptive routing learned it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Type, Value, OwnedValue)]
+pub struct StatisticsRow {
+    /// The command: program and first word, such as `git:gc`.
+    pub command: String,
+    /// Samples behind it.
+    pub samples: u64,
+    /// Mean CPU of a process of it, in percent of one logical CPU.
+    pub mean: f64,
+    /// Standard deviation, likewise.
+    pub deviation: f64,
+    /// The highest score of its processes at the last sample that had one, from 0 to 1; negative while too
+    /// little is known for a score.
+    pub score: f64,
+}
+
 /// One row of `Settings`: an effective value and where it came from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, Type)]
 pub struct SettingRow {
@@ -151,6 +169,7 @@ mod tests {
         assert_eq!(WorkloadRow::SIGNATURE.to_string(), "(oussdssst)");
         assert_eq!(ClassRow::SIGNATURE.to_string(), "(ssuu)");
         assert_eq!(WatchedRow::SIGNATURE.to_string(), "(su)");
+        assert_eq!(StatisticsRow::SIGNATURE.to_string(), "(stddd)");
         assert_eq!(SettingRow::SIGNATURE.to_string(), "(sss)");
         assert_eq!(State::SIGNATURE.to_string(), "s");
     }

@@ -10,7 +10,9 @@ use std::sync::Arc;
 
 use futures_lite::future;
 use support::{assert_documented, compare, introspect};
-use workload_guard_dbus::types::{ClassRow, SettingRow, State, WatchedRow, WorkloadRow};
+use workload_guard_dbus::types::{
+    ClassRow, SettingRow, State, StatisticsRow, WatchedRow, WorkloadRow,
+};
 use workload_guard_dbus::{
     Guard1, Guard1Backend, Guard1Proxy, GuardError, Workload1, Workload1Backend, names,
 };
@@ -66,6 +68,9 @@ impl Guard1Backend for Fake {
         Vec::new()
     }
     fn settings(&self) -> Vec<SettingRow> {
+        Vec::new()
+    }
+    fn statistics(&self) -> Vec<StatisticsRow> {
         Vec::new()
     }
     fn state(&self) -> String {

@@ -20,6 +20,8 @@ pub struct Config {
     pub effective: Vec<Effective>,
     /// What is odd, but no error.
     pub warnings: Vec<String>,
+    /// What is wrong in `[shadow]`, which is off then.
+    pub shadow_mistakes: Vec<String>,
 }
 
 impl Config {
@@ -31,6 +33,7 @@ impl Config {
             rules: Arc::new(RuleSet::shipped()),
             effective: loaded.effective,
             warnings: loaded.warnings,
+            shadow_mistakes: Vec::new(),
         }
     }
 
@@ -63,6 +66,11 @@ impl Config {
                     rules: Arc::new(rules),
                     effective: loaded.effective,
                     warnings: loaded.warnings,
+                    shadow_mistakes: loaded
+                        .shadow_mistakes
+                        .iter()
+                        .map(ToString::to_string)
+                        .collect(),
                 })
             }
             (Err(one), Err(two)) => Err(format!("{one}\n{two}")),

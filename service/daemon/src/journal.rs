@@ -2,7 +2,8 @@
 //! `journalctl --user -u workload-guard WORKLOAD_REASON=known-heavy` works.
 
 use guard_policy::action::{Failure, Move, Placement, RecoverCause, Why};
-use guard_policy::printable::printable;
+use guard_policy::printable::{command_line, printable};
+use guard_policy::shadow::Candidate;
 use guard_system::mover::{Arrival, Route};
 use log::Level;
 use log::kv::Value;
@@ -31,6 +32,7 @@ pub fn reason_of(why: &Why, placement: Placement) -> Reason {
     match why {
         Why::KnownHeavy { .. } => Reason::KnownHeavy,
         Why::SustainedCpu { .. } => Reason::SustainedCpu,
+        Why::Adaptive { .. } => Reason::Adaptive,
         Why::Asked { .. } => match placement {
             Placement::Placed => Reason::Placed,
             Placement::Routed => Reason::Requested,
@@ -59,6 +61,21 @@ fn measured(why: &Why, fields: &mut Fields) -> String {
             fields.push(("WORKLOAD_HOT_SAMPLES", hot_samples.to_string()));
             let whose = if *tree { " of=tree" } else { "" };
             format!("cpu={cpu:.1} threshold={threshold} hot_samples={hot_samples}{whose}")
+        }
+        Why::Adaptive {
+            command,
+            cpu,
+            score,
+            threshold,
+            mean,
+            samples,
+        } => {
+            fields.push(("WORKLOAD_CPU", format!("{cpu:.1}")));
+            fields.push(("WORKLOAD_SCORE", format!("{score:.2}")));
+            fields.push(("WORKLOAD_THRESHOLD", threshold.to_string()));
+            format!(
+                "cpu={cpu:.1} score={score:.2} threshold={threshold} usual={mean:.1} samples={samples} of={command}"
+            )
         }
         Why::Asked { reason } => format!("asked=\"{reason}\""),
     }
@@ -187,6 +204,39 @@ pub fn ended(route: &Route) {
         format_args!(
             "ended pid={} unit={} command={}",
             route.root.pid, route.unit, route.command
+        ),
+    );
+}
+
+/// The shadow policy would route a process, or bring it back. Nothing follows.
+pub fn shadow(candidate: &Candidate) {
+    let Candidate {
+        decision,
+        id,
+        cpu,
+        average,
+        threshold,
+        samples,
+        cgroup,
+        argv,
+    } = candidate;
+    let command = command_line(argv);
+    let fields: Fields = vec![
+        ("WORKLOAD_PID", id.to_string()),
+        ("WORKLOAD_SHADOW", decision.to_string()),
+        ("WORKLOAD_CPU", format!("{cpu:.1}")),
+        ("WORKLOAD_EWMA", format!("{average:.1}")),
+        ("WORKLOAD_THRESHOLD", threshold.to_string()),
+        ("WORKLOAD_SAMPLES", samples.to_string()),
+        ("WORKLOAD_SOURCE", cgroup.to_string()),
+        ("WORKLOAD_COMMAND", command.clone()),
+    ];
+    write(
+        Level::Info,
+        &fields,
+        format_args!(
+            "shadow decision={decision} pid={id} cpu={cpu:.1} ewma={average:.1} threshold={threshold} \
+             samples={samples} action=log-only source={cgroup} command={command}"
         ),
     );
 }

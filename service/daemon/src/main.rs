@@ -2,8 +2,10 @@
 
 mod bus;
 mod config;
+mod disk;
 mod guard;
 mod journal;
+mod learned;
 mod logging;
 mod notify;
 mod paths;

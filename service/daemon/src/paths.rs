@@ -11,6 +11,8 @@ pub struct Paths {
     pub config: Vec<PathBuf>,
     /// Folder of the state that a reboot or logout may take away.
     pub runtime: PathBuf,
+    /// Folder of the state that is kept; `None` when the user has no home.
+    pub state: Option<PathBuf>,
 }
 
 impl Paths {
@@ -28,6 +30,10 @@ impl Paths {
         Ok(Paths {
             config: guard_files::folders(|name| std::env::var_os(name)),
             runtime: Path::new(&runtime).join(FOLDER),
+            state: folder("XDG_STATE_HOME")
+                .map(PathBuf::from)
+                .or_else(|| Some(Path::new(&folder("HOME")?).join(".local/state")))
+                .map(|state| state.join(FOLDER)),
         })
     }
 }

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-use workload_guard_dbus::types::{ClassRow, SettingRow, State, WatchedRow, WorkloadRow};
+use workload_guard_dbus::types::{
+    ClassRow, SettingRow, State, StatisticsRow, WatchedRow, WorkloadRow,
+};
 
 /// Everything that a getter can answer.
 #[derive(Clone, Debug)]
@@ -26,6 +28,8 @@ pub struct Published {
     pub settings: Vec<SettingRow>,
     /// By scope.
     pub workloads: BTreeMap<String, WorkloadView>,
+    /// What adaptive routing learned, by command.
+    pub statistics: Arc<Vec<StatisticsRow>>,
     /// Routes, recoveries and failed moves since start.
     pub totals: Totals,
 }
@@ -42,6 +46,7 @@ impl Default for Published {
             classes: Vec::new(),
             settings: Vec::new(),
             workloads: BTreeMap::new(),
+            statistics: Arc::default(),
             totals: Totals::default(),
         }
     }

@@ -3,14 +3,12 @@
 //! systemd is the truth; this file holds what systemd does not know, above all where work came from.
 
 use std::collections::BTreeMap;
-use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::PathBuf;
 
 use guard_policy::health::Problem;
 use serde::{Deserialize, Serialize};
 
+use crate::disk;
 use crate::record::Record;
 
 /// Of the file's layout; another one is not read.
@@ -42,13 +40,9 @@ impl Store {
     /// The saved routes, by scope. What cannot be read is set aside with a warning: the scopes
     /// themselves still tell most of it.
     pub fn load(&mut self) -> BTreeMap<String, Record> {
-        // A FIFO in its place would hold up the start for ever.
-        let text = match fs::metadata(&self.path).and_then(|metadata| match metadata.is_file() {
-            true => fs::read(&self.path),
-            false => Err(io::Error::other("it is not a regular file")),
-        }) {
-            Ok(text) => text,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return BTreeMap::new(),
+        let text = match disk::read(&self.path) {
+            Ok(Some(text)) => text,
+            Ok(None) => return BTreeMap::new(),
             Err(error) => {
                 log::warn!("{} cannot be read: {error}", self.path.display());
                 return BTreeMap::new();
@@ -68,11 +62,7 @@ impl Store {
     }
 
     fn set_aside(&self, why: &str) -> BTreeMap<String, Record> {
-        let aside = self.path.with_extension("json.unreadable");
-        let kept = match fs::rename(&self.path, &aside) {
-            Ok(()) => format!("kept as {}", aside.display()),
-            Err(error) => format!("left in place: {error}"),
-        };
+        let kept = disk::set_aside(&self.path);
         log::warn!("{} is not used: {why}; {kept}", self.path.display());
         BTreeMap::new()
     }
@@ -87,7 +77,7 @@ impl Store {
         if self.written.as_ref() == Some(&text) {
             return;
         }
-        match self.write(&text) {
+        match disk::write(&self.path, &text) {
             Ok(()) => {
                 self.written = Some(text);
                 if self.problem.take().is_some() {
@@ -111,31 +101,5 @@ impl Store {
     /// Why the last save failed, while it is so.
     pub fn problem(&self) -> Option<&Problem> {
         self.problem.as_ref()
-    }
-
-    fn write(&self, text: &[u8]) -> io::Result<()> {
-        let folder = self.path.parent().expect("the path has a folder");
-        DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(folder)?;
-        let new = self.path.with_extension("json.new");
-        let written = (|| {
-            let mut file = OpenOptions::new()
-                .write(true)
-                .create(true)
-                .truncate(true)
-                .mode(0o600)
-                .open(&new)?;
-            file.write_all(text)?;
-            file.sync_all()?;
-            fs::rename(&new, &self.path)?;
-            File::open(folder)?.sync_all()
-        })();
-        if written.is_err() {
-            // A torn half would only take the room that is missing.
-            let _ = fs::remove_file(&new);
-        }
-        written
     }
 }

@@ -1,5 +1,7 @@
 //! What the engine asks for.
 
+use std::sync::Arc;
+
 use crate::event::Ticket;
 use crate::id::ProcId;
 use crate::rules::RuleName;
@@ -78,6 +80,21 @@ pub enum Why {
         threshold: f64,
         /// Samples in a row at or above it.
         hot_samples: u32,
+    },
+    /// Far more CPU than its command usually uses.
+    Adaptive {
+        /// The command, such as `git:gc`.
+        command: Arc<str>,
+        /// CPU at the last sample, in percent of one logical CPU.
+        cpu: f64,
+        /// How unusual that is, from 0 to 1.
+        score: f64,
+        /// The score at which a process is routed.
+        threshold: f64,
+        /// What the command used on average before, in percent of one logical CPU.
+        mean: f64,
+        /// Samples behind that.
+        samples: u64,
     },
     /// A caller asked for it.
     Asked {

@@ -58,6 +58,17 @@ pub enum Problem {
     /// systemd does not answer.
     #[error("systemd's user manager does not answer on the bus: {0}")]
     NoSystemd(String),
+    /// What was learned cannot be kept.
+    #[error("what adaptive routing learned cannot be saved in {}: {error}; it is lost when the guard stops", path.display())]
+    LearnedUnwritable {
+        /// The file.
+        path: PathBuf,
+        /// The system's words.
+        error: String,
+    },
+    /// A value of `[shadow]` is wrong.
+    #[error("the shadow policy is off: {0}")]
+    Shadow(String),
     /// A settings or rules file was wrong at start, so that defaults are in force.
     #[error("{0}")]
     Settings(String),

@@ -15,4 +15,5 @@ pub mod quota;
 pub mod reconcile;
 pub mod rules;
 pub mod settings;
+pub mod shadow;
 pub mod source;

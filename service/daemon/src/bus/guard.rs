@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use guard_policy::action::Placement;
-use workload_guard_dbus::types::{ClassRow, SettingRow, WatchedRow, WorkloadRow};
+use workload_guard_dbus::types::{ClassRow, SettingRow, StatisticsRow, WatchedRow, WorkloadRow};
 use workload_guard_dbus::{Guard1Backend, GuardError};
 use zbus::names::OwnedUniqueName;
 use zvariant::{OwnedFd, OwnedObjectPath, OwnedValue};
@@ -145,6 +145,10 @@ impl Guard1Backend for GuardObject {
 
     fn settings(&self) -> Vec<SettingRow> {
         self.board.read().settings.clone()
+    }
+
+    fn statistics(&self) -> Vec<StatisticsRow> {
+        self.board.read().statistics.to_vec()
     }
 
     fn state(&self) -> String {

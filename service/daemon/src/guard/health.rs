@@ -12,6 +12,7 @@ use super::{Guard, HEALTH_INTERVAL};
 /// The last look at slices, controllers and budgets.
 pub struct Health {
     settings: Vec<Problem>,
+    shadow: Vec<Problem>,
     inspection: Inspection,
     checked: Option<Instant>,
     /// What was logged and still holds: each problem is told once.
@@ -30,6 +31,7 @@ impl Health {
                     Problem::Settings(format!("the built-in settings are in force: {error}"))
                 })
                 .collect(),
+            shadow: Vec::new(),
             inspection: Inspection::default(),
             checked: None,
             told: BTreeSet::new(),
@@ -39,6 +41,11 @@ impl Health {
     /// A reload found the files good.
     pub fn settings_are_good(&mut self) {
         self.settings.clear();
+    }
+
+    /// What is wrong with the shadow's settings, if anything.
+    pub fn shadow_is_wrong(&mut self, mistakes: &[String]) {
+        self.shadow = mistakes.iter().cloned().map(Problem::Shadow).collect();
     }
 
     /// The last look.
@@ -57,11 +64,15 @@ impl Health {
     }
 
     /// Everything that is wrong now, with what only the daemon itself knows.
-    pub fn problems<'a>(&'a self, store: Option<&'a Problem>) -> impl Iterator<Item = &'a Problem> {
+    pub fn problems<'a>(
+        &'a self,
+        unsaved: impl IntoIterator<Item = &'a Problem> + 'a,
+    ) -> impl Iterator<Item = &'a Problem> {
         self.settings
             .iter()
+            .chain(&self.shadow)
             .chain(&self.inspection.problems)
-            .chain(store)
+            .chain(unsaved)
     }
 }
 
@@ -77,11 +88,7 @@ impl Guard {
         )
         .await;
         self.health.checked = Some(Instant::now());
-        let now: BTreeSet<Problem> = self
-            .health
-            .problems(self.store.problem())
-            .cloned()
-            .collect();
+        let now: BTreeSet<Problem> = self.health.problems(self.unsaved()).cloned().collect();
         for problem in now.difference(&self.health.told) {
             log::warn!("degraded: {problem}");
         }
@@ -89,6 +96,12 @@ impl Guard {
             log::info!("no longer so: {problem}");
         }
         self.health.told = now;
+    }
+
+    /// What cannot be written now.
+    pub(super) fn unsaved(&self) -> impl Iterator<Item = &Problem> {
+        let learned = self.learning.file.problem();
+        self.store.problem().into_iter().chain(learned)
     }
 
     /// Looks again when the last look is old, or when a watched control group has vanished.

@@ -4,6 +4,7 @@
 //! beside the loop, and their outcomes come back as further wakes.
 
 mod health;
+mod learning;
 mod moves;
 mod programs;
 mod publish;
@@ -34,6 +35,7 @@ use zvariant::OwnedObjectPath;
 
 use crate::bus::{Answer, Command, Commands};
 use crate::config::Config;
+use crate::learned::LearnedFile;
 use crate::notify::Notifier;
 use crate::paths::Paths;
 use crate::published::{Board, Totals};
@@ -42,6 +44,7 @@ use crate::signals::Signals;
 use crate::store::Store;
 
 use health::Health;
+use learning::Learning;
 use moves::{Finished, Jobs};
 use programs::Programs;
 
@@ -95,6 +98,7 @@ pub struct Guard {
     routes: BTreeMap<String, Record>,
     store: Store,
     health: Health,
+    learning: Learning,
     jobs: Jobs,
     waiting: HashMap<Ticket, Waiting>,
     last_ticket: u64,
@@ -136,6 +140,7 @@ impl Guard {
             engine: Engine::new(config.settings.clone(), config.rules.clone()),
             store: Store::new(&paths.runtime),
             health: Health::new(problem),
+            learning: Learning::new(LearnedFile::new(paths.state.as_deref())),
             jobs: Jobs::default(),
             routes: BTreeMap::new(),
             waiting: HashMap::new(),
@@ -157,6 +162,8 @@ impl Guard {
         for warning in &guard.config.warnings {
             log::warn!("{warning}");
         }
+        guard.configure_shadow();
+        guard.remember();
         guard.routes = guard.store.load();
         guard.check_health().await;
         guard.reconcile().await;
@@ -244,6 +251,7 @@ impl Guard {
             }
         }
         self.notifier.stopping();
+        self.save_learned(Duration::ZERO);
         log::info!(
             "stopping; {} workloads stay where they are, bounded by their slices",
             self.routes.len()
@@ -288,9 +296,11 @@ impl Guard {
             self.gone(&unit).await;
         }
         self.read_commands();
+        self.consult_shadow(&look);
         self.watched = look.watched;
         self.scope_pids = look.scope_pids;
         self.decide(Event::Sample(look.sample));
+        self.keep_learned();
     }
 
     /// Reads the commands of placed workloads again: who attaches itself goes on to execute another
@@ -355,6 +365,7 @@ impl Guard {
                 self.engine
                     .configure(config.settings.clone(), config.rules.clone());
                 self.config = config;
+                self.configure_shadow();
                 self.health.settings_are_good();
                 log::info!("settings read again");
                 Ok(())

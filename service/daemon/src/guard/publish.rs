@@ -27,7 +27,7 @@ impl Guard {
     fn published(&self) -> Published {
         let reasons: Vec<String> = self
             .health
-            .problems(self.store.problem())
+            .problems(self.unsaved())
             .map(ToString::to_string)
             .collect();
         let inspection = self.health.inspection();
@@ -72,6 +72,7 @@ impl Guard {
                     )
                 })
                 .collect(),
+            statistics: self.learning.statistics.clone(),
             totals: self.totals,
         }
     }

@@ -20,6 +20,7 @@ impl Engine {
         let new = self
             .processes
             .take(sample, now, &self.settings, &self.rules, self.generation);
+        self.learn(now);
         let wanted: Vec<u32> = self
             .processes
             .active()
@@ -79,7 +80,7 @@ impl Engine {
 
     /// Whether a process could be routed as far as it alone tells. Cheap, and false for nearly all.
     fn is_wanted(&self, seen: &Seen) -> bool {
-        (seen.known.is_some() || self.is_sustained(seen))
+        (seen.known.is_some() || self.is_sustained(seen) || self.is_unusual(seen))
             && !seen.excluded
             && !seen.refused
             && !self.cooldowns.contains_key(&seen.id)
@@ -173,11 +174,15 @@ impl Engine {
             false => (seen.cpu, seen.hot_samples),
             true => (seen.tree.cpu, seen.tree.hot_samples),
         };
-        let why = Why::SustainedCpu {
-            tree,
-            cpu: cpu.filter(|_| hot_samples >= enough)?,
-            threshold,
-            hot_samples,
+        let sustained = cpu.filter(|_| hot_samples >= enough);
+        let why = match sustained {
+            Some(cpu) => Why::SustainedCpu {
+                tree,
+                cpu,
+                threshold,
+                hot_samples,
+            },
+            None => self.adaptive_reason(seen)?,
         };
         Some((HEAVY.to_owned(), why))
     }

@@ -1,12 +1,13 @@
 //! The engine: one state, one event at a time, answers what should follow.
 //!
 //! What it knows is bounded by the watched processes that samples showed and did not report as ended, by
-//! [`MAX_WORKLOADS`], and by cooldowns that have not expired. What a sample costs is in proportion to the
-//! processes that it shows.
+//! [`MAX_WORKLOADS`], by [`adaptive::MAX_COMMANDS`], and by cooldowns that have not expired. What a sample
+//! costs is in proportion to the processes that it shows; with adaptive routing, to all that are watched.
 
+pub mod adaptive;
 mod detect;
 mod executed;
-mod meter;
+pub(crate) mod meter;
 mod population;
 mod recovery;
 mod requests;
@@ -26,8 +27,10 @@ use crate::rules::RuleSet;
 use crate::settings::Settings;
 
 use population::Population;
+pub(crate) use recovery::JITTER_PART;
 pub use recovery::Tracked;
 pub use seen::Seen;
+pub(crate) use seen::is_excluded;
 pub use trees::Tree;
 
 /// The most workloads at once, with those on their way.
@@ -59,6 +62,7 @@ pub struct Engine {
     returned: HashMap<ProcId, Moment>,
     /// Roots that came back since the last sample.
     just_returned: Vec<ProcId>,
+    learned: adaptive::Learned,
 }
 
 impl Engine {
@@ -75,6 +79,7 @@ impl Engine {
             cooldowns: HashMap::new(),
             returned: HashMap::new(),
             just_returned: Vec::new(),
+            learned: adaptive::Learned::default(),
         }
     }
 

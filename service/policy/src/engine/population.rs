@@ -190,6 +190,14 @@ impl Population {
         self.past.samples.clear();
     }
 
+    /// Brings everybody up to the last sample, and calls `each` with each of them.
+    pub fn each_current(&mut self, settings: &Settings, mut each: impl FnMut(&mut Seen)) {
+        for seen in self.by_pid.values_mut() {
+            self.past.catch_up(seen, settings);
+            each(seen);
+        }
+    }
+
     fn judge_all(&mut self, settings: &Settings, rules: &RuleSet, generation: u64) {
         self.generation = generation;
         for (pid, seen) in &mut self.by_pid {

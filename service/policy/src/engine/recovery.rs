@@ -9,7 +9,7 @@ use crate::settings::Settings;
 
 /// A sample comes at its time give or take some milliseconds. Where the dwell is a multiple of the interval, as it
 /// is by default, one that comes a bit early would else cost a whole interval.
-const JITTER_PART: u32 = 10;
+pub(crate) const JITTER_PART: u32 = 10;
 
 /// A workload with its counters.
 #[derive(Clone, Debug)]

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::adaptive::{Scored, command_of};
 use super::meter::{Meter, Reading};
 use super::trees::Tree;
 use crate::event::Process;
@@ -34,6 +35,12 @@ pub struct Seen {
     pub(super) leads_session: bool,
     /// Its control group, likewise.
     pub(super) cgroup: Arc<str>,
+    /// When `cpu` was measured.
+    pub(super) measured: Option<Moment>,
+    /// Its last sample beside what its command usually uses, with adaptive routing.
+    pub(super) scored: Option<Scored>,
+    /// Its command, once somebody asked.
+    pub(super) command: Option<Arc<str>>,
     /// The last sample that is taken in.
     pub(super) round: u64,
     /// CPU time when it was last shown; the meter's base is older after a sample that came too soon.
@@ -69,6 +76,9 @@ impl Seen {
             excluded: false,
             refused: false,
             spent: false,
+            measured: None,
+            scored: None,
+            command: None,
             round: 0,
             cpu_usec: process.cpu_usec,
             reaped_usec: process.reaped_usec,
@@ -90,7 +100,7 @@ impl Seen {
         let reading = self
             .meter
             .read(now, process.cpu_usec, settings.sampling.interval);
-        self.count(reading, settings);
+        self.count(reading, now, settings);
     }
 
     /// Takes in a sample that did not show it: it used nothing.
@@ -98,7 +108,7 @@ impl Seen {
         let reading = self
             .meter
             .read(now, self.cpu_usec, settings.sampling.interval);
-        self.count(reading, settings);
+        self.count(reading, now, settings);
     }
 
     /// CPU time of the process and of the children that it waited for, when it was last shown.
@@ -114,7 +124,7 @@ impl Seen {
             || self.cpu.is_some_and(|cpu| cpu > 0.0)
     }
 
-    fn count(&mut self, reading: Reading, settings: &Settings) {
+    fn count(&mut self, reading: Reading, now: Moment, settings: &Settings) {
         match reading {
             Reading::TooSoon => {}
             Reading::Fresh => {
@@ -123,6 +133,7 @@ impl Seen {
             }
             Reading::Percent(cpu) => {
                 self.cpu = Some(cpu);
+                self.measured = Some(now);
                 let hot = cpu >= settings.routing.cpu_threshold;
                 self.hot_samples = if hot {
                     self.hot_samples.saturating_add(1)
@@ -148,6 +159,7 @@ impl Seen {
         if other {
             self.refused = false;
             self.spent = false;
+            self.command = None;
             self.argv = Arc::clone(&process.argv);
         }
         if first || other {
@@ -177,6 +189,14 @@ impl Seen {
 }
 
 impl Seen {
+    /// Its command, such as `git:gc`, where it has arguments.
+    pub(super) fn command(&mut self) -> Option<Arc<str>> {
+        if self.command.is_none() {
+            self.command = command_of(&self.argv);
+        }
+        self.command.clone()
+    }
+
     /// Whether its program has these arguments.
     pub(super) fn runs(&self, argv: &Arc<[Box<str>]>) -> bool {
         same(&self.argv, argv)
@@ -187,7 +207,7 @@ fn same(a: &Arc<[Box<str>]>, b: &Arc<[Box<str>]>) -> bool {
     Arc::ptr_eq(a, b) || a == b
 }
 
-pub(super) fn is_excluded(argv: &[Box<str>], patterns: &[String]) -> bool {
+pub(crate) fn is_excluded(argv: &[Box<str>], patterns: &[String]) -> bool {
     if patterns.is_empty() {
         return false;
     }

@@ -22,6 +22,7 @@ use crate::settings::Settings;
 use crate::source::{Errors, Layer, Mistake};
 use rule::Rule;
 pub use shipped::shipped_layers;
+pub(crate) use unwrap::program_name;
 
 /// How many programs are looked through, one inside the other, before giving up.
 const MAX_DEPTH: usize = 8;

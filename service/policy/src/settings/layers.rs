@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::keys::{CLASSES, KEYS, Value};
+use super::keys::{CLASSES, KEYS};
+use super::kind::Value;
 use super::{Effective, slice_name};
 use crate::class::is_class_name;
 use crate::source::{Layer, Mistake, Notes, describe, nearest, similar};

@@ -6,7 +6,9 @@
 
 mod check;
 mod keys;
+mod kind;
 mod layers;
+mod shadow;
 mod slice_name;
 mod variables;
 
@@ -29,6 +31,10 @@ pub struct Settings {
     pub routing: Routing,
     /// When it comes back.
     pub recovery: Recovery,
+    /// Routing by what a command usually uses.
+    pub adaptive: Adaptive,
+    /// The policy that only logs.
+    pub shadow: Shadow,
     /// Every class, by name; `protected` and `heavy` are always there.
     pub classes: Vec<Class>,
 }
@@ -71,6 +77,40 @@ pub struct Recovery {
     pub dwell: Duration,
 }
 
+/// `[adaptive]`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Adaptive {
+    /// Off by default.
+    pub enabled: bool,
+    /// The score, from 0 to 1, at which a process is routed.
+    pub route_threshold: f64,
+    /// Samples of a command before it is scored.
+    pub min_samples: u32,
+    /// What a new sample counts against what is known, above 0 and at most 1.
+    pub learning_rate: f64,
+    /// Time between two writes of what was learned.
+    pub save_interval: Duration,
+}
+
+/// `[shadow]`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Shadow {
+    /// Off by default.
+    pub enabled: bool,
+    /// What a new sample counts against the average, above 0 and at most 1.
+    pub ewma_alpha: f64,
+    /// At or above this the average is hot, in percent of one logical CPU.
+    pub route_threshold: f64,
+    /// At or below this it is low, likewise.
+    pub clear_threshold: f64,
+    /// Hot samples in a row after which a process would be routed.
+    pub sustained_samples: u32,
+    /// Low samples in a row after which it would come back,
+    pub recovery_samples: u32,
+    /// but not before this time since the first of them.
+    pub recovery_dwell: Duration,
+}
+
 impl Settings {
     /// A class by its name.
     pub fn class(&self, name: &str) -> Option<&Class> {
@@ -102,6 +142,8 @@ pub struct Loaded {
     pub effective: Vec<Effective>,
     /// What was ignored or is unusual, a sentence each.
     pub warnings: Vec<String>,
+    /// What is wrong in `[shadow]`. The shadow is off then; everything else holds.
+    pub shadow_mistakes: Vec<Mistake>,
 }
 
 /// A key's value.
@@ -128,10 +170,16 @@ pub fn load(sources: &Sources) -> Result<Loaded, Errors> {
         layers::read(layer, &mut values, &mut mistakes);
     }
     variables::read(&sources.env, &mut values, &mut mistakes, &mut warnings);
+    let mut shadow_mistakes = shadow::take(&mut mistakes);
+    shadow::check(&values, &mut shadow_mistakes);
+    if !shadow_mistakes.is_empty() {
+        shadow::turn_off(&mut values);
+    }
     let settings = check::settings(&values, &mut mistakes, &mut warnings);
     Errors::none_or(mistakes, || Loaded {
         settings,
         effective: values.effective(),
         warnings,
+        shadow_mistakes,
     })
 }

@@ -9,17 +9,6 @@ pub const PREFIX: &str = "WORKLOAD_GUARD_";
 
 /// Variables of the original whose feature this version does not have.
 pub const NOT_SUPPORTED: &[&str] = &[
-    "ADAPTIVE",
-    "LEARNING_RATE",
-    "ROUTE_THRESHOLD",
-    "MIN_SAMPLES",
-    "SHADOW",
-    "SHADOW_EWMA_ALPHA",
-    "SHADOW_ROUTE_THRESHOLD",
-    "SHADOW_CLEAR_THRESHOLD",
-    "SHADOW_SUSTAINED_SAMPLES",
-    "SHADOW_RECOVERY_SAMPLES",
-    "SHADOW_RECOVERY_DWELL_SEC",
     "DYNAMIC_QUOTA",
     "AIMD_SHADOW",
     "AIMD_DECREASE",
@@ -34,7 +23,6 @@ pub const NOT_SUPPORTED: &[&str] = &[
     "QUOTA_MIN_DWELL_SEC",
     "QUOTA_SCHED_DELAY_HIGH_MS",
     "QUOTA_SCHED_DELAY_LOW_MS",
-    "STATS_SAVE_INTERVAL_SEC",
     "HISTORY_INTERVAL_SEC",
     "BROWSER_PROCESS_PATTERN",
 ];

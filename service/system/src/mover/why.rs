@@ -16,6 +16,9 @@ pub fn text(why: &Why) -> String {
             let whose = if *tree { " in the tree" } else { "" };
             format!("{cpu:.0}% CPU{whose}, at or above {threshold:.0}% for {hot_samples} samples")
         }
+        Why::Adaptive {
+            command, cpu, mean, ..
+        } => format!("{cpu:.0}% CPU, and {command} usually has {mean:.0}%"),
         Why::Asked { reason } if reason.is_empty() => "asked for".to_owned(),
         Why::Asked { reason } => printable(&format!("asked for: {reason}")),
     }

@@ -16,7 +16,7 @@ mod table;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use guard_policy::event::{Sample, Usage};
+use guard_policy::event::{Process, Sample, Usage};
 
 use crate::cgroup::{CgroupFs, usage_usec};
 use crate::proc::ProcFs;
@@ -33,6 +33,8 @@ pub struct Look {
     pub sample: Sample,
     /// Each parent, as asked for, and how many processes are in it and below; 0 when it has no group.
     pub watched: Vec<(String, u32)>,
+    /// The processes of those scopes that are not watched, after [`Sampler::read_workloads`].
+    pub inside: Vec<Process>,
     /// The processes of each scope that exists, by its unit, ascending.
     pub scope_pids: HashMap<String, Vec<u32>>,
 }
@@ -49,6 +51,8 @@ pub struct Sampler {
     whole: bool,
     /// Looks that were not at everything.
     looks: u32,
+    /// The processes of the scopes, when they are read as well.
+    inside: Option<Table>,
     /// Which parent has a group listed next although it is idle.
     turn: usize,
 }
@@ -59,6 +63,7 @@ impl Sampler {
         Sampler {
             cgroups,
             table: Table::new(proc),
+            inside: None,
             shared: Shared::default(),
             parents: Vec::new(),
             scopes: Vec::new(),
@@ -72,6 +77,15 @@ impl Sampler {
     /// when a move or a recovery has ended, well or not.
     pub fn expect_moved(&mut self) {
         self.whole = true;
+    }
+
+    /// Whether the processes of workloads are read as well, each at every look.
+    pub fn read_workloads(&mut self, wanted: bool) {
+        match (wanted, &self.inside) {
+            (true, None) => self.inside = Some(self.table.another()),
+            (false, Some(_)) => self.inside = None,
+            _ => {}
+        }
     }
 
     /// One look: every process of the control groups `parents` and of all below that may have used CPU
@@ -183,14 +197,22 @@ impl Sampler {
             &self.cgroups,
             scopes.iter().map(|(_, path)| path),
         );
+        let (watched, mut inside) = (&self.table, self.inside.as_mut());
+        if let Some(table) = &mut inside {
+            table.begin();
+        }
         for group in &mut self.scopes {
             let Some((unit, _)) = scopes.iter().find(|(_, path)| path == group.path()) else {
                 continue;
             };
             let mut pids = Vec::new();
             if group
-                .visit(true, &mut self.shared, &mut |_, pid| {
+                .visit(true, &mut self.shared, &mut |cgroup, pid| {
                     pids.push(pid);
+                    // A placed one may be below what is watched.
+                    if let Some(table) = inside.as_mut().filter(|_| !watched.is_known(pid)) {
+                        look.inside.extend(table.read(pid, cgroup));
+                    }
                     true
                 })
                 .is_err()
@@ -208,6 +230,9 @@ impl Sampler {
                 usage_usec,
             });
             look.scope_pids.insert(unit.clone(), pids);
+        }
+        if let Some(table) = inside {
+            table.forget_unread();
         }
         // Whoever leaves a scope was not watched there.
         self.shared.dropped.clear();

@@ -60,6 +60,28 @@ impl Table {
         }
     }
 
+    /// A table of the same machine that knows of nobody.
+    pub(super) fn another(&self) -> Table {
+        Table {
+            known: HashMap::new(),
+            ended: Vec::new(),
+            moved: Vec::new(),
+            path: String::new(),
+            buffer: Box::new([0; STAT_BUFFER]),
+            proc: self.proc.clone(),
+            look: 0,
+            randomized: self.randomized,
+        }
+    }
+
+    /// Ends a look of which only what it read counts.
+    pub(super) fn forget_unread(&mut self) {
+        let look = self.look;
+        self.known.retain(|_, known| known.seen == look);
+        self.moved.clear();
+        self.end();
+    }
+
     /// Begins a look.
     pub(super) fn begin(&mut self) {
         self.look = self.look.wrapping_add(1);

@@ -1,5 +1,6 @@
 //! Tests of the engine: a small machine on which processes run and moves succeed or fail as told.
 
+mod adaptive;
 mod executed;
 mod golden;
 mod known;

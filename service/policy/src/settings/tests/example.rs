@@ -1,7 +1,8 @@
 //! `config/guard.toml` and the list of keys say the same.
 
-use super::super::keys::{CLASSES, KEYS, Kind};
-use super::super::{Settings, Sources, load, variables};
+use super::super::keys::{CLASSES, KEYS};
+use super::super::kind::Kind;
+use super::super::{Mistake, Settings, Sources, load, variables};
 use super::{env, file, good};
 
 const EXAMPLE: &str = include_str!("../../../../../config/guard.toml");
@@ -63,6 +64,8 @@ fn other(kind: &Kind) -> (&'static str, &'static str) {
         Kind::Count { .. } => ("9", "9"),
         Kind::Slices => ("[\"app.slice\"]", "app.slice"),
         Kind::Strings => ("[\"a b\", \"c\"]", "a b, c,"),
+        Kind::Switch => ("true", "yes"),
+        Kind::Fraction => ("0.5", "0.5"),
     }
 }
 
@@ -93,7 +96,14 @@ fn every_key_works_in_a_file_and_as_a_variable_alike() {
 fn every_bound_of_every_key_is_enforced() {
     for key in KEYS {
         let (section, name) = key.name.split_once('.').expect("a section");
-        let takes = |value: &str| load(&file(&format!("[{section}]\n{name} = {value}\n"))).is_ok();
+        let takes = |value: &str| {
+            // A wrong value of the shadow is told beside the settings. Its thresholds are a pair, of which
+            // this looks at one.
+            load(&file(&format!("[{section}]\n{name} = {value}\n"))).is_ok_and(|loaded| {
+                let wrong = |mistake: &Mistake| matches!(mistake, Mistake::BadValue { .. });
+                !loaded.shadow_mistakes.iter().any(wrong)
+            })
+        };
         match key.kind {
             Kind::Percent { over, max } => {
                 assert!(
@@ -138,9 +148,20 @@ fn every_bound_of_every_key_is_enforced() {
                 assert!(!takes("[]") && !takes("[\"app.scope\"]") && !takes("\"app.slice\""))
             }
             Kind::Strings => assert!(takes("[]") && !takes("[\"\"]") && !takes("[1]")),
+            Kind::Switch => assert!(takes("false") && !takes("1") && !takes("\"on\"")),
+            Kind::Fraction => {
+                assert!(takes("1") && takes("0.001"), "{}", key.name);
+                assert!(
+                    !takes("0") && !takes("1.001") && !takes("nan"),
+                    "{}",
+                    key.name
+                );
+            }
         }
         assert!(
-            !takes("true") && !takes("{}") && !takes("1979-05-27"),
+            takes("true") == matches!(key.kind, Kind::Switch)
+                && !takes("{}")
+                && !takes("1979-05-27"),
             "{}",
             key.name
         );

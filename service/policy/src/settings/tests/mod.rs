@@ -3,6 +3,7 @@
 mod example;
 mod mistakes;
 mod precedence;
+mod shadow;
 
 use super::{Layer, Loaded, Sources, load};
 
