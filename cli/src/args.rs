@@ -41,6 +41,21 @@ const CONFIG_JSON: &str = "\
 JSON: a list of {key, value, origin}, in which value is what TOML would write. Keys are kept; new ones \
 may be added.";
 
+const STATS_HELP: &str = "\
+With adaptive routing on, each sample of every watched process is scored by what its command used before: \
+0.65 for a whole CPU, and up to 0.35 more the more unusual that is. See [adaptive] in guard.toml.";
+
+const STATS_JSON: &str = "\
+JSON, one object:
+  enabled        whether adaptive routing is on
+  threshold      the score at which a process is routed
+  min_samples    samples of a command before it is scored
+  watched        processes that each sample scores
+  commands       [{command, samples, mean, deviation, score}]
+                 mean and deviation in percent of one logical CPU,
+                 score null while too little is known
+Keys are kept; new ones may be added.";
+
 const PROTECT_HELP: &str = "\
 The command replaces this program: the same PID, terminal and exit status. All that it starts is watched, and \
 routed away when it is heavy.
@@ -71,6 +86,13 @@ pub enum Command {
     /// Show the guard's state, what it watches, and the workloads
     #[command(after_help = STATUS_JSON)]
     Status {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Show what adaptive routing learned of each command
+    #[command(long_about = STATS_HELP, after_help = STATS_JSON)]
+    Stats {
         /// Print JSON
         #[arg(long)]
         json: bool,

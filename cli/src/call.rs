@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use futures::try_join;
 use workload_guard_dbus::Guard1Proxy;
-use workload_guard_dbus::types::{ClassRow, SettingRow, WatchedRow, WorkloadRow};
+use workload_guard_dbus::types::{ClassRow, SettingRow, StatisticsRow, WatchedRow, WorkloadRow};
 use zvariant::{OwnedValue, Str};
 
 use crate::error::CliError;
@@ -41,11 +41,28 @@ pub struct Status {
     pub failed: u64,
 }
 
+/// Everything that `stats` shows.
+#[derive(Clone, Debug)]
+pub struct Stats {
+    /// Whether adaptive routing is on.
+    pub enabled: bool,
+    /// The score at which a process is routed, where the guard tells.
+    pub threshold: Option<f64>,
+    /// Samples of a command before it is scored, likewise.
+    pub min_samples: Option<u64>,
+    /// Processes that each sample scores.
+    pub watched: u64,
+    /// By command.
+    pub commands: Vec<StatisticsRow>,
+}
+
 /// What the guard said.
 #[derive(Clone, Debug)]
 pub enum Answer {
     /// To [`Call::Status`].
     Status(Box<Status>),
+    /// To [`Call::Stats`].
+    Stats(Stats),
     /// To [`Call::Config`].
     Settings(Vec<SettingRow>),
     /// To [`Call::Reload`].
@@ -65,6 +82,7 @@ pub enum Answer {
 pub async fn perform(guard: &Guard1Proxy<'_>, call: &Call) -> Result<Answer, CliError> {
     Ok(match call {
         Call::Status { .. } => Answer::Status(Box::new(status(guard).await?)),
+        Call::Stats { .. } => Answer::Stats(stats(guard).await?),
         Call::Config { .. } => Answer::Settings(guard.settings().await?),
         Call::Reload => {
             guard.reload().await?;
@@ -105,6 +123,24 @@ pub fn options(reason: Option<&str>) -> HashMap<String, OwnedValue> {
         })
         .into_iter()
         .collect()
+}
+
+async fn stats(guard: &Guard1Proxy<'_>) -> Result<Stats, CliError> {
+    let (settings, watched, commands) =
+        try_join!(guard.settings(), guard.watched(), guard.statistics())?;
+    let value = |key: &str| {
+        settings
+            .iter()
+            .find(|row| row.key == key)
+            .map(|row| row.value.as_str())
+    };
+    Ok(Stats {
+        enabled: value("adaptive.enabled") == Some("true"),
+        threshold: value("adaptive.route_threshold").and_then(|text| text.parse().ok()),
+        min_samples: value("adaptive.min_samples").and_then(|text| text.parse().ok()),
+        watched: watched.iter().map(|row| u64::from(row.processes)).sum(),
+        commands,
+    })
 }
 
 async fn status(guard: &Guard1Proxy<'_>) -> Result<Status, CliError> {

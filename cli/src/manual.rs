@@ -14,7 +14,9 @@ const FILES: &str = "\
 ~/.config/linux-workload-guard/workload-guard.env
     WORKLOAD_GUARD_* variables of the service, which win over all files
 $XDG_RUNTIME_DIR/linux-workload-guard/
-    routes, until the user logs out";
+    routes, until the user logs out
+~/.local/state/linux-workload-guard/adaptive.json
+    what adaptive routing learned of commands";
 
 const ENVIRONMENT: &str = "\
 DBUS_SESSION_BUS_ADDRESS, XDG_RUNTIME_DIR
@@ -118,6 +120,7 @@ mod tests {
         let page = String::from_utf8(page().unwrap()).unwrap();
         for name in [
             "status",
+            "stats",
             "protect",
             "run",
             "attach",

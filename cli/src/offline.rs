@@ -54,6 +54,10 @@ fn check(texts: &Texts) -> Result<String, CliError> {
     let loaded = settings::load(&sources)
         .map_err(|errors| mistakes.push(errors.to_string()))
         .ok();
+    if let Some(loaded) = &loaded {
+        // The guard would go on without its shadow; who checks wants to know.
+        mistakes.extend(loaded.shadow_mistakes.iter().map(ToString::to_string));
+    }
     let rules = rules(texts).map_err(|errors| mistakes.push(errors)).ok();
     if let (Some(loaded), Some(rules)) = (&loaded, &rules) {
         let _ = rules

@@ -46,6 +46,11 @@ pub enum Call {
         /// As JSON.
         json: bool,
     },
+    /// What was learned of commands.
+    Stats {
+        /// As JSON.
+        json: bool,
+    },
     /// Every setting.
     Config {
         /// As JSON.
@@ -81,7 +86,7 @@ impl Call {
     pub fn json(&self) -> bool {
         matches!(
             self,
-            Call::Status { json: true } | Call::Config { json: true }
+            Call::Status { json: true } | Call::Stats { json: true } | Call::Config { json: true }
         )
     }
 }
@@ -103,6 +108,7 @@ pub struct Placement {
 pub fn plan(command: Command, shell: Option<&OsStr>) -> Plan {
     match command {
         Command::Status { json } => Plan::Call(Call::Status { json }),
+        Command::Stats { json } => Plan::Call(Call::Stats { json }),
         Command::Config { json, action: None } => Plan::Call(Call::Config { json }),
         Command::Config {
             action: Some(ConfigAction::Check { files }),

@@ -137,6 +137,8 @@ fn status_and_config_show_what_the_guard_says() {
         serde_json::from_str(&run(bus.cli().args(["status", "--json"])).1).unwrap();
     assert_eq!(json["workloads"][0]["pid"], 42);
     assert_eq!(json["totals"]["routed"], 7);
+    let (_, out, _) = run(bus.cli().arg("stats"));
+    assert!(out.contains("is off") && out.contains("git:gc"), "{out}");
     let (_, out, _) = run(bus.cli().arg("config"));
     assert!(
         out.contains("routing.cpu_threshold  70.0   default"),

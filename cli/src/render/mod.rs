@@ -1,6 +1,7 @@
 //! Answers as text or JSON. Pure: width, colour and the time of day are arguments.
 
 mod config;
+mod stats;
 mod status;
 mod style;
 mod table;
@@ -14,6 +15,8 @@ pub fn answer(answer: &Answer, json: bool, style: &Style) -> String {
     match answer {
         Answer::Status(status) if json => status::json(status),
         Answer::Status(status) => status::text(status, style),
+        Answer::Stats(answer) if json => stats::json(answer),
+        Answer::Stats(answer) => stats::text(answer, style),
         Answer::Settings(rows) if json => config::json(rows),
         Answer::Settings(rows) => config::text(rows, style),
         Answer::Reloaded => "settings read again\n".into(),
