@@ -2,6 +2,7 @@
 //! how a machine answers.
 
 mod quota;
+mod routing;
 
 use std::fs;
 use std::path::PathBuf;
@@ -14,6 +15,15 @@ use clap::Subcommand;
 pub enum Command {
     /// The quota's full path over each controller trace, by each policy
     Quota(Options),
+    /// When the policy in force and the shadow policy route and bring back, over each trace
+    Routing {
+        /// Of both policies
+        #[command(flatten)]
+        parameters: routing::Parameters,
+        /// Where the table goes
+        #[command(flatten)]
+        options: Options,
+    },
 }
 
 /// Arguments.
@@ -28,6 +38,10 @@ pub struct Options {
 pub fn run(command: &Command) -> anyhow::Result<()> {
     let (text, options) = match command {
         Command::Quota(options) => (quota::table(), options),
+        Command::Routing {
+            parameters,
+            options,
+        } => (routing::table(parameters)?, options),
     };
     match &options.out {
         None => crate::print(&text),
