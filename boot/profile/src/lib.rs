@@ -4,9 +4,11 @@
 //! that a boot answers; [`knob::Knob`] is one setting of the kernel with what was asked, what is there
 //! and what that means. [`planner::plan`] proposes a machine for a [`topology::Topology`].
 
+pub mod command_line;
 pub mod cpus;
 pub mod knob;
 pub mod machine;
 pub mod planner;
 pub mod profile;
+pub mod requested;
 pub mod topology;
