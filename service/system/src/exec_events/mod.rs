@@ -21,7 +21,7 @@ use nix::time::{ClockId, clock_gettime};
 
 use crate::proc::ProcFs;
 pub use look::with_ancestors;
-use pace::Heard;
+use pace::{Budget, Heard};
 use socket::{Read, Socket};
 pub use unavailable::Unavailable;
 use wire::Said;
@@ -35,6 +35,7 @@ pub struct ExecEvents {
     socket: Async<Socket>,
     /// Drops that were told already.
     drops: u32,
+    budget: Budget,
     /// Events are left in the buffer until then.
     rest: Instant,
 }
@@ -62,12 +63,13 @@ impl ExecEvents {
         Ok(ExecEvents {
             socket,
             drops,
+            budget: Budget::full(Instant::now()),
             rest: Instant::now(),
         })
     }
 
-    /// Waits for events, and looks at those of the control groups `watched` and below. Rests in
-    /// proportion to what that costs, so that a fork storm takes a few percent of a CPU at most.
+    /// Waits for events, and looks at those of the control groups `watched` and below. Rests when
+    /// that has cost more than its share, so that a fork storm takes a few percent of a CPU at most.
     ///
     /// Can be dropped while it waits without losing anything. A batch can be empty.
     ///
@@ -75,14 +77,16 @@ impl ExecEvents {
     ///
     /// The socket cannot be read any more.
     pub async fn next(&mut self, proc: &ProcFs, watched: &[String]) -> io::Result<Batch> {
+        // With the wake-up, which can cost more than the look.
+        let begin = cpu_time();
         if self.rest > Instant::now() {
             Timer::at(self.rest).await;
         }
         self.socket.readable().await?;
-        let begin = cpu_time();
         let batch = self.drain(proc, watched)?;
         let spent = cpu_time().saturating_sub(begin);
-        self.rest = Instant::now() + pace::rest_after(spent);
+        let now = Instant::now();
+        self.rest = now + self.budget.spend(spent, now);
         Ok(batch)
     }
 
@@ -110,7 +114,8 @@ impl ExecEvents {
     }
 }
 
-/// CPU time of this thread: what counts is what the guard takes, not how long it waits for a CPU.
+/// CPU time of this process: what counts is what the guard takes, not how long it waits for a CPU. Of all
+/// its threads, since any of them can be the one that waits for files.
 fn cpu_time() -> Duration {
-    clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).map_or(Duration::ZERO, Duration::from)
+    clock_gettime(ClockId::CLOCK_PROCESS_CPUTIME_ID).map_or(Duration::ZERO, Duration::from)
 }

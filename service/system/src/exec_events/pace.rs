@@ -4,21 +4,44 @@
 //! as lost, and one scan makes good whatever was lost.
 
 use std::collections::HashSet;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Processes that are looked at for each wake-up. At 5 µs each that is some milliseconds.
 pub const MOST_PER_WAKE: usize = 256;
 
-/// Rest after each wake-up, in times the CPU that it took. With the wake-up itself, which costs about as
-/// much as a look at one process, this bounds the share of a CPU to a few percent, however fast or slow
-/// the machine is; and after a single event it is over before the next command can be typed.
-const REST: u32 = 30;
-/// No rest is longer.
-const LONGEST_REST: Duration = Duration::from_millis(500);
+/// The part of one CPU that events may take in the long run, however fast or slow the machine is.
+const SHARE: f64 = 0.03;
+/// CPU time that is saved up while it is quiet: some hundred programs are looked at as soon as they start.
+const SAVINGS: Duration = Duration::from_millis(20);
+/// No rest is longer: beyond it the sample is as early as the event.
+const LONGEST_REST: Duration = Duration::from_secs(1);
 
-/// How long to leave events where they are after they were looked at for `spent` of CPU time.
-pub fn rest_after(spent: Duration) -> Duration {
-    (spent * REST).min(LONGEST_REST)
+/// CPU time for events: earned as time passes, spent when they are looked at (a token bucket).
+#[derive(Clone, Debug)]
+pub struct Budget {
+    /// Seconds of CPU; negative when more was spent than there was.
+    left: f64,
+    at: Instant,
+}
+
+impl Budget {
+    /// All that can be saved up.
+    pub fn full(now: Instant) -> Budget {
+        Budget {
+            left: SAVINGS.as_secs_f64(),
+            at: now,
+        }
+    }
+
+    /// Takes note of CPU time that was spent, and answers how long to leave further events where they are.
+    pub fn spend(&mut self, spent: Duration, now: Instant) -> Duration {
+        let earned = now.saturating_duration_since(self.at).as_secs_f64() * SHARE;
+        let least = -LONGEST_REST.as_secs_f64() * SHARE;
+        self.left = (self.left + earned).min(SAVINGS.as_secs_f64()) - spent.as_secs_f64();
+        self.left = self.left.max(least);
+        self.at = now;
+        Duration::from_secs_f64((-self.left / SHARE).max(0.0))
+    }
 }
 
 /// The events of one wake-up: each process once, in the order of its first event.
@@ -80,12 +103,39 @@ mod tests {
     }
 
     #[test]
-    fn the_share_of_a_cpu_is_bounded_on_any_machine() {
-        for spent in [20, 100, 1000, 10_000].map(Duration::from_micros) {
-            let share = spent.as_secs_f64() / (spent + rest_after(spent)).as_secs_f64();
-            assert!(share < 0.04, "{spent:?}: {share}");
+    fn single_programs_are_looked_at_without_rest() {
+        let mut now = Instant::now();
+        let mut budget = Budget::full(now);
+        for _ in 0..100 {
+            now += Duration::from_millis(20);
+            assert_eq!(
+                budget.spend(Duration::from_micros(500), now),
+                Duration::ZERO
+            );
         }
-        assert!(rest_after(Duration::from_micros(60)) < Duration::from_millis(2));
-        assert_eq!(rest_after(Duration::from_secs(9)), LONGEST_REST);
+    }
+
+    #[test]
+    fn the_share_of_a_cpu_is_bounded_on_any_machine() {
+        for each in [20, 100, 1000, 10_000, 20_000].map(Duration::from_micros) {
+            let begin = Instant::now();
+            let mut now = begin;
+            let mut budget = Budget::full(now);
+            let mut spent = Duration::ZERO;
+            while now - begin < Duration::from_secs(60) {
+                now += each;
+                spent += each;
+                now += budget.spend(each, now);
+            }
+            let share = spent.as_secs_f64() / (now - begin).as_secs_f64();
+            assert!((0.029..0.032).contains(&share), "{each:?}: {share}");
+        }
+    }
+
+    #[test]
+    fn a_debt_is_forgotten_rather_than_rested_off_for_ever() {
+        let now = Instant::now();
+        let rest = Budget::full(now).spend(Duration::from_secs(9), now);
+        assert!(rest.abs_diff(LONGEST_REST) < Duration::from_micros(1));
     }
 }
