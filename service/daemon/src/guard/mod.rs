@@ -266,7 +266,7 @@ impl Guard {
 
     /// Brings disk, bus and service manager up to what is true now.
     async fn settle(&mut self) {
-        self.start_next();
+        self.start_next().await;
         self.store.save(self.routes.values());
         self.publish().await;
     }

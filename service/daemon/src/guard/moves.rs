@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::future::Future;
 use std::pin::Pin;
 
+use futures_lite::future;
 use guard_policy::action::{Action, Failure, Move, RecoverCause};
 use guard_policy::event::{Event, Ticket, Workload};
 use guard_system::mover::{Arrival, Route};
@@ -58,6 +59,18 @@ struct Running {
     /// The scope that a recovery empties.
     unit: Option<String>,
     future: Pin<Box<dyn Future<Output = Finished>>>,
+    /// It had nothing to wait for.
+    ended: Option<Finished>,
+}
+
+impl Running {
+    fn new(unit: Option<String>, future: impl Future<Output = Finished> + 'static) -> Running {
+        Running {
+            unit,
+            future: Box::pin(future),
+            ended: None,
+        }
+    }
 }
 
 impl Jobs {
@@ -72,12 +85,23 @@ impl Jobs {
                 .any(|job| matches!(job, Job::Recover { unit: other, .. } if other == unit))
     }
 
+    /// Goes on with the running change until it has to wait for the first time: systemd works on it while the
+    /// guard writes down and tells what else is new.
+    async fn begin(&mut self) {
+        if let Some(running) = &mut self.running {
+            running.ended = future::poll_once(running.future.as_mut()).await;
+        }
+    }
+
     /// Waits for the running change; for ever when there is none.
     pub async fn next(&mut self) -> Wake {
         let Some(running) = &mut self.running else {
             return std::future::pending().await;
         };
-        let finished = running.future.as_mut().await;
+        let finished = match running.ended.take() {
+            Some(finished) => finished,
+            None => running.future.as_mut().await,
+        };
         self.running = None;
         Wake::Finished(finished)
     }
@@ -85,7 +109,7 @@ impl Jobs {
 
 impl Guard {
     /// Starts the next change when none runs.
-    pub(super) fn start_next(&mut self) {
+    pub(super) async fn start_next(&mut self) {
         if self.jobs.running.is_some() {
             return;
         }
@@ -101,26 +125,23 @@ impl Guard {
                     .workload_of(order.root().pid)
                     .and_then(|unit| self.routes.get(&unit))
                     .map(|record| record.route.clone());
-                Running {
-                    unit: None,
-                    future: Box::pin(async move {
-                        let outcome = match (class, earlier) {
-                            (Some(class), Some(earlier)) => {
-                                mover.reroute(&order, &class, &earlier).await
-                            }
-                            (Some(class), None) => mover.route(&order, &class).await,
-                            // The settings changed while the move waited.
-                            (None, _) => Err(Failure::UnknownClass(format!(
-                                "there is no class {} any more",
-                                order.class
-                            ))),
-                        };
-                        Finished::Moved {
-                            order,
-                            outcome: outcome.map(Box::new),
+                Running::new(None, async move {
+                    let outcome = match (class, earlier) {
+                        (Some(class), Some(earlier)) => {
+                            mover.reroute(&order, &class, &earlier).await
                         }
-                    }),
-                }
+                        (Some(class), None) => mover.route(&order, &class).await,
+                        // The settings changed while the move waited.
+                        (None, _) => Err(Failure::UnknownClass(format!(
+                            "there is no class {} any more",
+                            order.class
+                        ))),
+                    };
+                    Finished::Moved {
+                        order,
+                        outcome: outcome.map(Box::new),
+                    }
+                })
             }
             Job::Recover {
                 unit,
@@ -128,23 +149,21 @@ impl Guard {
                 ticket,
             } => {
                 let route = self.routes.get(&unit).map(|record| record.route.clone());
-                Running {
-                    unit: Some(unit.clone()),
-                    future: Box::pin(async move {
-                        let outcome = match route {
-                            Some(route) => mover.recover(&route).await,
-                            None => Err(Failure::NoSuchWorkload(format!("{unit} has ended"))),
-                        };
-                        Finished::Recovered {
-                            unit,
-                            cause,
-                            ticket,
-                            outcome,
-                        }
-                    }),
-                }
+                Running::new(Some(unit.clone()), async move {
+                    let outcome = match route {
+                        Some(route) => mover.recover(&route).await,
+                        None => Err(Failure::NoSuchWorkload(format!("{unit} has ended"))),
+                    };
+                    Finished::Recovered {
+                        unit,
+                        cause,
+                        ticket,
+                        outcome,
+                    }
+                })
             }
         });
+        self.jobs.begin().await;
     }
 
     /// Takes the next change out of the queue, past those that another one made needless.

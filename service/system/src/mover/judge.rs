@@ -30,7 +30,16 @@ impl<'a> Judge<'a> {
 
     /// `Ok` when the process may be moved.
     pub fn permits(&self, id: ProcId) -> Result<(), Failure> {
-        let facts = self.facts(id)?;
+        self.permits_known(id, self.mover.known_of(id)?)
+    }
+
+    /// As [`Judge::permits`], for a process whose facts were read already.
+    pub fn permits_known(&self, id: ProcId, mut facts: Facts) -> Result<(), Failure> {
+        if let Some(view) = self.view {
+            // By what the manager says, not by the innermost name: a container has units of its own.
+            view.name().clone_into(&mut facts.unit.name);
+            facts::set_role(&mut facts, view.tracked(id.pid), view.hears_children());
+        }
         match never_moved(&facts, self.intent) {
             None => Ok(()),
             Some(NeverMoved::ForeignUser) => Err(Failure::OutOfReach(format!(
@@ -40,16 +49,13 @@ impl<'a> Judge<'a> {
             Some(why) => Err(Failure::NeverMoved(why)),
         }
     }
+}
 
-    fn facts(&self, id: ProcId) -> Result<Facts, Failure> {
-        let mover = self.mover;
-        let found = facts::gather(&mover.proc, id, &mover.guard).map_err(unreadable)?;
-        let mut facts = found.ok_or_else(|| gone(id))?;
-        if let Some(view) = self.view {
-            // By what the manager says, not by the innermost name: a container has units of its own.
-            view.name().clone_into(&mut facts.unit.name);
-            facts::set_role(&mut facts, view.tracked(id.pid), view.hears_children());
-        }
-        Ok(facts)
+impl Mover {
+    /// What `/proc` says of a process.
+    pub(super) fn known_of(&self, id: ProcId) -> Result<Facts, Failure> {
+        facts::gather(&self.proc, id, &self.guard)
+            .map_err(unreadable)?
+            .ok_or_else(|| gone(id))
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
+use futures_lite::future;
 use guard_policy::action::{Failure, Move, Placement};
 use guard_policy::class::Class;
 use guard_policy::eligibility::Intent;
@@ -57,9 +58,12 @@ impl Mover {
         };
         let held = Held::take(&self.proc, root)?;
         let from = self.cgroup(root)?;
-        let found = self.source_of(&from, earlier).await?;
+        // `/proc` is read while systemd answers: what counts here is how soon the work is bounded.
+        let reading = async { self.known_of(root) };
+        let (found, known) = future::zip(self.source_of(&from, earlier), reading).await;
+        let found = found?;
         let judge = Judge::new(self, intent, found.view.as_ref());
-        judge.permits(root)?;
+        judge.permits_known(root, known?)?;
         for &other in others {
             Held::take(&self.proc, other)?;
             judge.permits(other)?;
