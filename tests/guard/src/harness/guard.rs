@@ -41,6 +41,21 @@ pub const FAST: Settings<'static> = &[
     ("WORKLOAD_GUARD_COOLDOWN_SEC", "1"),
 ];
 
+/// The settings of the original's measurements, and no wait between two routes of one process. What is hot may be
+/// below the recovery threshold, on a crowded machine: see [`KEPT`].
+pub const ACCELERATED: Settings<'static> = &[
+    ("WORKLOAD_GUARD_SAMPLE_SEC", "0.25"),
+    ("WORKLOAD_GUARD_CPU_THRESHOLD", "10"),
+    ("WORKLOAD_GUARD_SUSTAINED_SAMPLES", "3"),
+    ("WORKLOAD_GUARD_RECOVERY_CPU_THRESHOLD", "35"),
+    ("WORKLOAD_GUARD_RECOVERY_SAMPLES", "2"),
+    ("WORKLOAD_GUARD_RECOVERY_DWELL_SEC", "1"),
+    ("WORKLOAD_GUARD_COOLDOWN_SEC", "0"),
+];
+
+/// On top of [`ACCELERATED`]: what is hot stays routed also where it gets a tenth of a CPU.
+pub const KEPT: Settings<'static> = &[("WORKLOAD_GUARD_RECOVERY_CPU_THRESHOLD", "5")];
+
 /// [`FAST`] sampling in which nothing is ever detected by its CPU use: for what is placed by hand.
 pub const QUIET: Settings<'static> = &[
     ("WORKLOAD_GUARD_SAMPLE_SEC", "0.25"),

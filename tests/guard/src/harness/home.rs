@@ -24,6 +24,11 @@ pub fn state_dir() -> PathBuf {
     Path::new(RUNTIME_DIR).join("linux-workload-guard")
 }
 
+/// Where state lives that outlasts the session.
+pub fn kept_state_dir() -> PathBuf {
+    Path::new(HOME).join(".local/state/linux-workload-guard")
+}
+
 /// Writes a file, with its folders.
 pub fn write(path: &Path, text: &str) -> Result<()> {
     if let Some(folder) = path.parent() {

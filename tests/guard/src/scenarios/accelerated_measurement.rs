@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 
 use super::{CONTAINER, Scenario};
-use crate::harness::guard::{Guard, Settings};
+use crate::harness::guard::{ACCELERATED, Guard};
 use crate::harness::load::{Load, burst, busy, idle, load};
 use crate::harness::outcome::{Verdict, step};
 use crate::harness::session::Session;
@@ -22,15 +22,6 @@ pub const SCENARIO: Scenario = Scenario {
     run,
 };
 
-const SETTINGS: Settings<'static> = &[
-    ("WORKLOAD_GUARD_SAMPLE_SEC", "0.25"),
-    ("WORKLOAD_GUARD_CPU_THRESHOLD", "10"),
-    ("WORKLOAD_GUARD_SUSTAINED_SAMPLES", "3"),
-    ("WORKLOAD_GUARD_RECOVERY_CPU_THRESHOLD", "35"),
-    ("WORKLOAD_GUARD_RECOVERY_SAMPLES", "2"),
-    ("WORKLOAD_GUARD_RECOVERY_DWELL_SEC", "1"),
-    ("WORKLOAD_GUARD_COOLDOWN_SEC", "0"),
-];
 const TRIALS: usize = 5;
 const DETECTION: f64 = 0.80;
 const RECOVERY: f64 = 1.57;
@@ -38,7 +29,7 @@ const RECOVERY: f64 = 1.57;
 const WINDOW: Duration = Duration::from_secs(1);
 
 fn run(session: &Session) -> Verdict {
-    let guard = Guard::install(session, SETTINGS)?;
+    let guard = Guard::install(session, ACCELERATED)?;
     let mut detections = Vec::new();
     let mut recoveries = Vec::new();
     let mut false_routes = 0;
