@@ -147,10 +147,12 @@ impl Shadow {
 
 impl Followed {
     fn step(&mut self, id: ProcId, now: Moment, settings: &Settings) -> Option<Candidate> {
-        let step = self
-            .track
-            .read(now, self.cpu_usec, settings)
-            .filter(|_| !self.excluded)?;
+        // Who is excluded is not routed; who was before can still come back.
+        if self.excluded && !self.track.is_routed() {
+            self.track = Track::default();
+            return None;
+        }
+        let step = self.track.read(now, self.cpu_usec, settings)?;
         Some(Candidate {
             decision: step.decision,
             id,

@@ -171,6 +171,22 @@ fn an_excluded_process_is_no_candidate_and_an_off_shadow_remembers_nothing() {
 }
 
 #[test]
+fn who_was_excluded_while_hot_is_not_brought_back_from_nowhere() {
+    let mut settings = on();
+    settings.routing.exclude_patterns = vec!["--fast".to_owned()];
+    let mut machine = Machine::new(settings);
+    machine.quiet(20, 100.0);
+    // It becomes a program that is not excluded, and calms down.
+    let calm = Sample {
+        processes: vec![process(7, machine.used, "other")],
+        ..Sample::default()
+    };
+    for _ in 0..30 {
+        assert_eq!(machine.tell(&calm, &[]), []);
+    }
+}
+
+#[test]
 fn over_a_gap_the_average_starts_again() {
     let mut machine = Machine::new(on());
     machine.quiet(4, 90.0);

@@ -50,6 +50,11 @@ pub(super) struct Track {
 }
 
 impl Track {
+    /// Whether it would be in the heavy class now.
+    pub fn is_routed(&self) -> bool {
+        self.routed
+    }
+
     /// Takes in its CPU time so far, in microseconds.
     pub fn read(&mut self, now: Moment, usec: u64, settings: &Settings) -> Option<Step> {
         match self.meter.read(now, usec, settings.sampling.interval) {

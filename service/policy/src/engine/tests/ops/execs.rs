@@ -1,10 +1,8 @@
 //! Exec events, heard late or never, while moves are on their way.
 
-use std::sync::Arc;
-
 use super::world::{Running, World};
 use crate::action::Move;
-use crate::event::{Event, Exec, Process};
+use crate::event::{Event, Exec};
 use crate::id::ProcId;
 
 impl World {
@@ -36,7 +34,7 @@ impl World {
             if left || !self.is_watched(process) {
                 exec.elsewhere.push(process.id);
             } else {
-                exec.line.push(as_process(process));
+                exec.line.push(process.as_process());
             }
             next = process.ppid;
         }
@@ -57,17 +55,5 @@ impl World {
             self.count("routed by event");
             self.moves.push(order);
         }
-    }
-}
-
-fn as_process(process: &Running) -> Process {
-    Process {
-        id: process.id,
-        ppid: process.ppid,
-        cgroup: Arc::clone(&process.cgroup),
-        cpu_usec: process.cpu_usec,
-        reaped_usec: process.reaped_usec,
-        leads_session: process.leads_session(),
-        argv: Arc::clone(&process.argv),
     }
 }

@@ -5,6 +5,7 @@
 
 mod dice;
 mod execs;
+mod learning;
 mod orders;
 mod pruned;
 mod world;
@@ -56,6 +57,9 @@ fn a_hundred_thousand_operations_break_no_rule() {
         "heard",
         "routed by event",
         "heard while an ancestor was on its way",
+        "adaptive",
+        "shadow route",
+        "shadow recover",
     ] {
         assert!(
             total.get(what).is_some_and(|count| *count >= 100),

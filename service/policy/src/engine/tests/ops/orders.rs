@@ -55,6 +55,10 @@ impl World {
         if matches!(order.why, Why::SustainedCpu { tree: true, .. }) {
             self.count("tree");
         }
+        if matches!(order.why, Why::Adaptive { .. }) {
+            assert!(self.engine.settings().adaptive.enabled, "it is off");
+            self.count("adaptive");
+        }
     }
 
     pub fn finish_move(&mut self) {

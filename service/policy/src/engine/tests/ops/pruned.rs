@@ -18,6 +18,8 @@ pub struct Pruned {
     listed: BTreeMap<ProcId, Arc<str>>,
     /// Something was moved: everything is read at the next sample.
     all: bool,
+    /// What the last sample was reduced to.
+    pub last: Sample,
 }
 
 impl Pruned {
@@ -27,7 +29,12 @@ impl Pruned {
             active: BTreeSet::new(),
             listed: BTreeMap::new(),
             all: true,
+            last: Sample::default(),
         }
+    }
+
+    pub fn engine_mut(&mut self) -> &mut Engine {
+        &mut self.engine
     }
 
     pub fn engine(&self) -> &Engine {
@@ -46,7 +53,10 @@ impl Pruned {
     pub fn step(&mut self, event: &Event, now: Moment) -> Vec<Action> {
         self.all |= matches!(event, Event::Moved { .. } | Event::Recovered { .. });
         let event = match event {
-            Event::Sample(sample) => Event::Sample(self.prune(sample)),
+            Event::Sample(sample) => {
+                self.last = self.prune(sample);
+                Event::Sample(self.last.clone())
+            }
             other => other.clone(),
         };
         self.engine.step(event, now)

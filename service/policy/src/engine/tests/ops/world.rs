@@ -6,17 +6,17 @@ use std::time::Duration;
 
 use super::super::argv;
 use super::dice::Dice;
+use super::learning::{self, Shadows};
 use super::pruned::Pruned;
 use crate::action::{Action, Move, Placement, RecoverCause};
 use crate::engine::Engine;
 use crate::event::{Event, Process, Request, Sample, Ticket, Usage, Workload};
 use crate::id::{Moment, ProcId};
 use crate::rules::RuleSet;
-use crate::settings::Settings;
 
 const INTERVAL: Duration = Duration::from_secs(2);
 const PROTECTED: &str = "/protected.slice/protected-workload.slice";
-const MAX_PROCESSES: usize = 24;
+pub const MAX_PROCESSES: usize = 24;
 /// Groups outside of our scopes.
 const HOMES: usize = 4;
 const PROGRAMS: &[&str] = &[
@@ -62,6 +62,18 @@ impl Running {
         self.id.pid.is_multiple_of(7)
     }
 
+    pub fn as_process(&self) -> Process {
+        Process {
+            id: self.id,
+            ppid: self.ppid,
+            cgroup: Arc::clone(&self.cgroup),
+            cpu_usec: self.cpu_usec,
+            reaped_usec: self.reaped_usec,
+            leads_session: self.leads_session(),
+            argv: Arc::clone(&self.argv),
+        }
+    }
+
     pub fn enter(&mut self, scope: Option<String>) {
         self.cgroup = cgroup(scope.as_deref(), self.home);
         self.scope = scope;
@@ -87,6 +99,7 @@ pub struct World {
     pub engine: Engine,
     /// What an engine knows that is shown only what may have used CPU.
     pub pruned: Pruned,
+    pub shadows: Shadows,
     pub now: Duration,
     pub next_pid: u32,
     pub next_ticket: u64,
@@ -111,13 +124,12 @@ fn ids(sample: &Sample) -> BTreeSet<ProcId> {
 
 impl World {
     pub fn new(seed: u64) -> World {
-        let mut settings = Settings::default();
-        settings.routing.exclude_patterns = vec!["--keep-out".to_owned()];
-        let settings = Arc::new(settings);
+        let settings = Arc::new(learning::settings(seed));
         World {
             dice: Dice(seed),
             engine: Engine::new(Arc::clone(&settings), rules()),
             pruned: Pruned::new(settings, rules()),
+            shadows: Shadows::default(),
             now: Duration::from_secs(1000),
             next_pid: 2,
             next_ticket: 0,
@@ -373,7 +385,11 @@ impl World {
     fn restart(&mut self) {
         let settings = Arc::clone(self.engine.settings());
         self.pruned.restart(Arc::clone(&settings), rules());
-        self.engine = Engine::new(settings, rules());
+        let mut engine = Engine::new(settings, rules());
+        learning::hand_down(&self.engine, &mut engine);
+        learning::hand_down(&self.engine, self.pruned.engine_mut());
+        self.engine = engine;
+        self.forget_shadows();
         self.shown.clear();
         self.moves.clear();
         self.recoveries.clear();
@@ -408,21 +424,12 @@ impl World {
             .processes
             .values()
             .filter(|process| self.is_watched(process));
-        let process = |process: &Running| Process {
-            id: process.id,
-            ppid: process.ppid,
-            cgroup: Arc::clone(&process.cgroup),
-            cpu_usec: process.cpu_usec,
-            reaped_usec: process.reaped_usec,
-            leads_session: process.leads_session(),
-            argv: Arc::clone(&process.argv),
-        };
         let usage = |(unit, scope): (&String, &Scope)| Usage {
             unit: unit.clone(),
             usage_usec: scope.usage,
         };
         let mut sample = Sample {
-            processes: watched.map(process).collect(),
+            processes: watched.map(Running::as_process).collect(),
             ended: Vec::new(),
             workloads: self.scopes.iter().map(usage).collect(),
         };
@@ -440,7 +447,9 @@ impl World {
         let processes = &self.processes;
         self.refused
             .retain(|id, argv| seen.contains(id) && processes[&id.pid].argv == *argv);
-        self.step(Event::Sample(sample));
+        self.step(Event::Sample(sample.clone()));
+        let pruned = self.pruned.last.clone();
+        self.consult_shadow(&sample, &pruned);
         for id in &self.shown {
             let known = |engine: &Engine| {
                 let seen = engine.process(*id).expect("it was shown");
@@ -534,6 +543,7 @@ impl World {
 
     /// What must hold after every operation.
     fn verify(&self) {
+        self.verify_learning();
         for (unit, scope) in &self.scopes {
             let tracked = self
                 .engine
