@@ -28,6 +28,9 @@ const COMPILER: &[&str] = &["gcc", "make", "libc6-dev"];
 /// The kernel that the machine tier boots, with the means to build its initrd.
 const KERNEL: &[&str] = &["linux-image-cloud-amd64", "initramfs-tools"];
 
+/// Has cgrulesengd, the peer of what routes by the program's name.
+const PEER: &[&str] = &["cgroup-tools"];
+
 /// Users, names and quiet. `dev` (uid 1000) is whose session the product guards, `other` (uid 1001) the one whose
 /// processes it must leave alone; both have a user manager from boot on.
 const SETUP: &str = r#"
@@ -83,6 +86,7 @@ impl Recipe {
             {
                 let mut machine = Self::with_build("trixie-machine");
                 machine.packages.extend(KERNEL);
+                machine.packages.extend(PEER);
                 machine
             },
         ]
