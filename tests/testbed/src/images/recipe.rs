@@ -20,6 +20,8 @@ const COMMON: &[&str] = &[
     "iproute2",
     "xz-utils",
     "gzip",
+    // A client that is not ours: what an agent written in Python does.
+    "python3-dbus",
 ];
 
 /// A real C build, for the demo: compiler, libc headers, make.
