@@ -58,17 +58,27 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
         let ticks = (options.reads / count.max(1)).clamp(5, 1000) as u32;
         // An idle look of the guard is so short that its clock needs more of them.
         let guard_ticks = ticks.max(GUARD_TICKS);
-        let mut guard = Vec::new();
-        let mut python = Vec::new();
+        let (mut guard, mut learning) = (Vec::new(), Vec::new());
+        let (mut exhaustive, mut python) = (Vec::new(), Vec::new());
         // In turn, so that what else the machine does meets both.
         for _ in 0..options.runs {
-            guard.push(checked(count, guard_run(herd.path(), guard_ticks)?)?);
+            let run = |ticks, words| checked(count, guard_run(herd.path(), ticks, words)?);
+            guard.push(run(guard_ticks, &[])?);
+            learning.push(run(guard_ticks, &["--learning"])?);
+            exhaustive.push(run(ticks, &["--learning", "--exhaustive"])?);
             python.push(checked(
                 count,
                 python_run(options, &cgroups, &herd, ticks)?,
             )?);
         }
         rows.push(Row::new(Side::Guard, count, herd.groups(), &guard));
+        rows.push(Row::new(Side::Learning, count, herd.groups(), &learning));
+        rows.push(Row::new(
+            Side::Exhaustive,
+            count,
+            herd.groups(),
+            &exhaustive,
+        ));
         rows.push(Row::new(Side::Python, count, herd.groups(), &python));
     }
     print!("{}", report::table(&machine, &rows));
@@ -78,15 +88,14 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn guard_run(cgroup: &str, ticks: u32) -> anyhow::Result<Outcome> {
+fn guard_run(cgroup: &str, ticks: u32, words: &[&str]) -> anyhow::Result<Outcome> {
     let program = std::env::current_exe()?;
-    outcome(Command::new(program).args([
-        "tick-worker",
-        "--cgroup",
-        cgroup,
-        "--ticks",
-        &ticks.to_string(),
-    ]))
+    let mut command = Command::new(program);
+    command
+        .args(["tick-worker", "--cgroup", cgroup])
+        .args(["--ticks", &ticks.to_string()])
+        .args(words);
+    outcome(&mut command)
 }
 
 fn python_run(

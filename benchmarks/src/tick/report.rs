@@ -11,6 +11,10 @@ use super::worker::Outcome;
 pub enum Side {
     /// The sampler of this workspace.
     Guard,
+    /// The same with adaptive routing and the shadow policy.
+    Learning,
+    /// The same as `Learning`, and every process is read at each look.
+    Exhaustive,
     /// The Python original's loop, written anew.
     Python,
 }
@@ -19,6 +23,8 @@ impl Side {
     fn name(self) -> &'static str {
         match self {
             Side::Guard => "guard",
+            Side::Learning => "learning",
+            Side::Exhaustive => "exhaustive",
             Side::Python => "python",
         }
     }
@@ -152,7 +158,7 @@ pub fn table(machine: &Machine, rows: &[Row]) -> String {
     }
     let _ = writeln!(
         text,
-        "\n{:>9}  {:<6}  {:>28}  {:>6}  {:>10}  {:>9}  {:>7}",
+        "\n{:>9}  {:<10}  {:>28}  {:>6}  {:>10}  {:>9}  {:>7}",
         "processes", "side", "CPU ms per look", "kernel", "RSS KiB", "added KiB", "times"
     );
     for row in rows {
@@ -163,7 +169,7 @@ pub fn table(machine: &Machine, rows: &[Row]) -> String {
         let times = guard.map_or(0.0, |guard| median / guard.cpu_ms[0]);
         let _ = writeln!(
             text,
-            "{:>9}  {:<6}  {:>28}  {:>5.0}%  {:>10}  {:>9}  {:>6.1}x",
+            "{:>9}  {:<10}  {:>28}  {:>5.0}%  {:>10}  {:>9}  {:>6.1}x",
             row.processes,
             row.side.name(),
             format!("{median:.3} ({least:.3} to {most:.3})"),
@@ -203,6 +209,18 @@ fn verdicts(rows: &[Row]) -> Vec<String> {
         lines.push(format!(
             "{PEER_COUNT} idle processes: {factor:.0} times less CPU than the python loop; aim {PEER_FACTOR}: {}",
             word(factor >= PEER_FACTOR)
+        ));
+    }
+    if let (Some(guard), Some(learning), Some(exhaustive)) = (
+        cpu(Side::Guard, PEER_COUNT),
+        cpu(Side::Learning, PEER_COUNT),
+        cpu(Side::Exhaustive, PEER_COUNT),
+    ) {
+        lines.push(format!(
+            "{PEER_COUNT} idle processes: adaptive routing and shadow add {:.3} ms of CPU to a look; \
+             they would add {:.3} ms if they had to read every process",
+            learning - guard,
+            exhaustive - guard
         ));
     }
     let (many, few) = GROWTH_COUNTS;

@@ -10,6 +10,7 @@ use guard_policy::event::Event;
 use guard_policy::id::Moment;
 use guard_policy::rules::RuleSet;
 use guard_policy::settings::Settings;
+use guard_policy::shadow::Shadow;
 use guard_system::cgroup::CgroupFs;
 use guard_system::proc::ProcFs;
 use guard_system::sampler::Sampler;
@@ -29,6 +30,12 @@ pub struct Options {
     /// Looks to measure
     #[arg(long)]
     ticks: u32,
+    /// With adaptive routing and the shadow policy
+    #[arg(long)]
+    learning: bool,
+    /// Read every process at each look, idle or not
+    #[arg(long)]
+    exhaustive: bool,
 }
 
 /// What a run used; the Python peer prints the same.
@@ -53,7 +60,12 @@ pub struct Outcome {
 /// Measures, and prints an [`Outcome`] as JSON.
 pub fn run(options: &Options) -> anyhow::Result<()> {
     let mut sampler = Sampler::new(CgroupFs::detect()?, ProcFs::default());
-    let mut engine = Engine::new(Arc::new(Settings::default()), Arc::new(RuleSet::shipped()));
+    let mut settings = Settings::default();
+    settings.adaptive.enabled = options.learning;
+    settings.shadow.enabled = options.learning;
+    sampler.read_workloads(options.learning);
+    let mut shadow = Shadow::default();
+    let mut engine = Engine::new(Arc::new(settings), Arc::new(RuleSet::shipped()));
     let parents = [options.cgroup.clone()];
     let rss_before_kib = rss_kib()?;
     // For the engine as much time passes as between two samples of the daemon.
@@ -62,8 +74,12 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
     // What the daemon does at a sample: the look, and the decision.
     let mut tick = || {
         now += interval;
+        if options.exhaustive {
+            sampler.expect_moved();
+        }
         let look = sampler.sample(&parents, &[]);
         let watched = look.watched.first().map_or(0, |(_, count)| *count);
+        shadow.sample(&look.sample, &look.inside, Moment(now), engine.settings());
         engine.step(Event::Sample(look.sample), Moment(now));
         watched as usize
     };
