@@ -32,13 +32,13 @@ pub const SCENARIO: Scenario = Scenario {
 
 /// The defaults; what comes back in between would only be in the way.
 const SETTINGS: Settings<'static> = &[("WORKLOAD_GUARD_RECOVERY_SAMPLES", "1000")];
-const WITH_EVENTS: u64 = 20;
+const WITH_EVENTS: u64 = 200;
 /// Each takes two seconds with its share of the spread.
-const WITH_SCAN: u64 = 8;
+const WITH_SCAN: u64 = 40;
 /// Starts are spread over the default sampling interval, with events and without.
 const SPREAD_MS: u64 = 2000;
 /// Of cgrulesengd.
-const WITH_PEER: u64 = 20;
+const WITH_PEER: u64 = 40;
 /// The event median is at most this part of the scan's.
 const PART: f64 = 0.1;
 /// Takes netlink from the unit, which is how exec events come.
@@ -64,7 +64,6 @@ fn run(session: &Session) -> Verdict {
     ensure!(why.contains("netlink"), "the reason is told: {why}");
     step(format_args!("the scan alone: {why}"));
     let scan = measure("scan", WITH_SCAN)?;
-
 
     units::systemctl(&["stop", GUARD_UNIT])?;
     start_peer(&units::property("heavy-workload.slice", "ControlGroup")?)?;
