@@ -4,8 +4,10 @@
 
 pub mod affinity;
 pub mod audit;
+pub mod boot;
 pub mod canary;
 pub mod machine;
 pub mod root;
 pub mod run;
+pub mod status;
 pub mod topology;

@@ -5,6 +5,7 @@
 
 mod judge;
 mod measure;
+mod request;
 mod spin;
 #[cfg(test)]
 mod tests;
@@ -14,6 +15,7 @@ use bench_profile::cpus::CpuSet;
 use serde::Serialize;
 
 pub use judge::{Measured, Outcome, floor};
+pub use request::DIVISOR;
 pub use text::{heading, text};
 
 /// Noise only ever makes spreading look worse, so a poor ratio is measured again before it counts.
