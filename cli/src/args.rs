@@ -1,10 +1,14 @@
 //! What can be typed. The help texts are the reference: the man page and the completions come from here.
 
+mod bench;
+
 use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
 use clap_complete::Shell;
+
+pub use bench::BenchCommand;
 
 const EXIT_CODES: &str = "\
 Exit status:
@@ -156,6 +160,12 @@ pub enum Command {
         #[command(subcommand)]
         action: RulesAction,
     },
+    /// Bring this machine into a known state for benchmarks, assert it, measure in it
+    Bench {
+        /// What to do
+        #[command(subcommand)]
+        action: BenchCommand,
+    },
     /// Print the version
     Version,
     /// Print a completion script
@@ -190,13 +200,21 @@ pub enum RulesAction {
     },
 }
 
-/// The command line that was meant: under the name `run-workload` it is `workload-guard run`.
+/// Names that this program is called by beside its own, and the subcommands that they stand for.
+const NAMES: &[(&str, &[&str])] = &[
+    ("run-workload", &["run"]),
+    ("bench-profile-run", &["bench", "run"]),
+    ("bench-profile-status", &["bench", "status"]),
+];
+
+/// The command line that was meant: under the name `run-workload` it is `workload-guard run`, and so on.
 pub fn by_name(argv: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
     let mut argv: Vec<OsString> = argv.into_iter().collect();
     let called = argv.first().map(PathBuf::from);
-    if called.as_deref().and_then(|path| path.file_name()) == Some("run-workload".as_ref()) {
+    let name = called.as_deref().and_then(|path| path.file_name());
+    if let Some((_, words)) = NAMES.iter().find(|(known, _)| name == Some(known.as_ref())) {
         argv[0] = "workload-guard".into();
-        argv.insert(1, "run".into());
+        argv.splice(1..1, words.iter().map(OsString::from));
     }
     argv
 }
@@ -243,6 +261,36 @@ mod tests {
         assert!(
             matches!(parse(&["run-workload"]), Ok(Command::Run { command }) if command.is_empty())
         );
+    }
+
+    #[test]
+    fn the_bench_tools_are_known_by_their_older_names() {
+        let expected = |line: &[&str]| match parse(line) {
+            Ok(Command::Bench {
+                action: BenchCommand::Status { expect, word, .. },
+            }) => Ok(expect.or(word).map(|profile| profile.name())),
+            Ok(other) => panic!("{other:?}"),
+            Err(error) => Err(error.exit_code()),
+        };
+        assert_eq!(
+            expected(&["/usr/bin/bench-profile-status", "expect-multi-core"]),
+            Ok(Some("multi-core"))
+        );
+        assert_eq!(
+            expected(&["workload-guard", "bench", "status", "--expect", "unlimited"]),
+            Ok(Some("unlimited"))
+        );
+        assert_eq!(expected(&["bench-profile-status"]), Ok(None));
+        for wrong in ["expect-turbo", "multi-core", "--frob"] {
+            assert_eq!(expected(&["bench-profile-status", wrong]), Err(2));
+        }
+        let Ok(Command::Bench {
+            action: BenchCommand::Run { command, .. },
+        }) = parse(&["bench-profile-run", "cargo", "bench", "--cpus", "1"])
+        else {
+            panic!("not a run");
+        };
+        assert_eq!(command, ["cargo", "bench", "--cpus", "1"]);
     }
 
     #[test]

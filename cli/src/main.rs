@@ -1,6 +1,7 @@
 //! The command line of Linux Workload Guard: arguments → plan (pure) → call → render (pure).
 
 mod args;
+mod bench;
 mod bus;
 mod call;
 mod error;
@@ -25,9 +26,13 @@ use crate::render::Style;
 fn main() -> ExitCode {
     let cli = args::Cli::parse_from(args::by_name(std::env::args_os()));
     let plan = plan::plan(cli.command, std::env::var_os("SHELL").as_deref());
+    if let Plan::Bench(command) = &plan {
+        return bench::main(command);
+    }
     let result = match &plan {
         Plan::Offline(what) => offline::run(what).and_then(|text| print(&text)),
         Plan::Call(call) => ask(call).and_then(|text| print(&text)),
+        Plan::Bench(_) => unreachable!("done above"),
         Plan::Place(placement) => place::place(placement).map(|never| match never {}),
     };
     match result {

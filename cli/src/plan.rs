@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap_complete::Shell;
 
-use crate::args::{Command, ConfigAction, RulesAction};
+use crate::args::{BenchCommand, Command, ConfigAction, RulesAction};
 
 /// The class of `run`.
 pub const HEAVY: &str = "heavy";
@@ -21,6 +21,8 @@ pub enum Plan {
     Call(Call),
     /// Moves this process into a class and becomes the command.
     Place(Placement),
+    /// Prepares, asserts or measures this machine; it has exit statuses of its own.
+    Bench(BenchCommand),
 }
 
 /// What needs no bus.
@@ -158,6 +160,7 @@ pub fn plan(command: Command, shell: Option<&OsStr>) -> Plan {
                 .map(|arg| arg.to_string_lossy().into_owned())
                 .collect(),
         )),
+        Command::Bench { action } => Plan::Bench(action),
         Command::Version => Plan::Offline(Offline::Version),
         Command::Completions { shell } => Plan::Offline(Offline::Completions(shell)),
         Command::Man => Plan::Offline(Offline::Man),

@@ -31,7 +31,7 @@ pub fn answer(answer: &Answer, json: bool, style: &Style) -> String {
 }
 
 /// A value as JSON with its last newline.
-fn to_json(value: &impl serde::Serialize) -> String {
+pub fn to_json(value: &impl serde::Serialize) -> String {
     let mut text = serde_json::to_string_pretty(value).expect("plain data can be written as JSON");
     text.push('\n');
     text

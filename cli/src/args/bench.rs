@@ -1,0 +1,115 @@
+//! What can be typed behind `workload-guard bench`.
+
+use std::ffi::OsString;
+
+use bench_profile::cpus::CpuSet;
+use bench_profile::profile::Profile;
+use clap::Subcommand;
+
+const CANARY_HELP: &str = "\
+One spinner is timed alone, then one for each CPU at once. Where work spreads, all of them together take about as \
+long as one. Exit status 0 when it does, 1 when it does not or nothing could be measured.";
+
+const CANARY_JSON: &str = "\
+JSON, one object:
+  cpus, workers, parallelism, divisor  what was asked
+  iterations                           of each worker
+  one_ms, all_ms                       one worker alone, all at once
+  allowed, seen                        CPUs: let by the kernel, run on
+  effective, floor                     what was reached, what had to be
+  passed                               whether work spreads
+Keys are kept; new ones may be added.";
+
+const RUN_HELP: &str = "\
+The command runs on the CPUs of the booted profile, and the interrupts of devices that reach those CPUs meanwhile \
+are counted. In the unlimited profile nothing is pinned and nothing is judged. With --cpus no profile is needed: \
+these CPUs are used and watched, and no state is asserted. What the audit saw goes to standard error.
+
+Exit status:
+  the command's own, or 128 + N when signal N ended it
+  125  interrupts reached the CPUs: the measurement is invalid, try again
+  126  the command cannot be executed
+  127  the command was not found
+  1    the machine is not in the state of a profile, with each reason
+Signals that are sent to this program go to the command.";
+
+const PLAN_HELP: &str = "\
+Prints a machine file for this machine, with the reason for each choice, and writes nothing. Review it, then put it \
+at /etc/bench-profile/machine.toml.";
+
+const STATUS_HELP: &str = "\
+Without --expect this is a report: it always ends with status 0, on any boot, and what is short of a profile is a \
+WARN, so that its output can be kept beside results. With --expect (or the word expect-PROFILE) it ends with 0, or \
+with 1 and each reason. An unknown argument ends with 2. In multi-core and unlimited it takes a second, since the \
+canary runs.";
+
+const STATUS_JSON: &str = "\
+JSON, one object:
+  booted       the profile of this boot, or null
+  expected     the profile that was compared with, or null
+  ok           whether nothing falls short
+  environment  [{name, value}]
+  checks       [{id, level, text}], level: ok, note or differs
+  canary       as `bench canary --json` has it, or null
+Keys are kept; new ones may be added.";
+
+/// `workload-guard bench …`
+#[derive(Clone, Debug, PartialEq, Subcommand)]
+pub enum BenchCommand {
+    /// Report the state of this machine, or assert that of a profile
+    #[command(after_help = STATUS_HELP, after_long_help = STATUS_JSON)]
+    Status {
+        /// Assert the state of this profile
+        #[arg(long, value_name = "PROFILE")]
+        expect: Option<Profile>,
+        /// The same in one word
+        #[arg(value_name = "expect-PROFILE", value_parser = expectation, conflicts_with = "expect")]
+        word: Option<Profile>,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Run a command on the profile's CPUs and audit the interrupts around it
+    #[command(after_help = RUN_HELP)]
+    Run {
+        /// Use and watch these CPUs, such as 8-15, without a profile and without asserting a state
+        #[arg(long, value_name = "LIST")]
+        cpus: Option<CpuSet>,
+        /// The command with its arguments
+        #[arg(required = true, trailing_var_arg = true, value_name = "CMD", value_hint = clap::ValueHint::CommandWithArguments)]
+        command: Vec<OsString>,
+    },
+    /// Prove that work spreads across the benchmark CPUs
+    #[command(after_help = CANARY_HELP, after_long_help = CANARY_JSON)]
+    Canary {
+        /// Over these CPUs, such as 8-15; else the machine file's, else all that this program may use
+        #[arg(long, value_name = "LIST")]
+        cpus: Option<CpuSet>,
+        /// The floor is the available parallelism divided by this
+        #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=8192))]
+        divisor: Option<u32>,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Propose a machine file for this machine
+    #[command(after_help = PLAN_HELP)]
+    Plan,
+    /// Show the machine file with the derived masks
+    Config {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print the profile that this boot is in; status 1 on a normal boot
+    Which,
+}
+
+/// `expect-multi-core` and the like, as the older tools had it.
+fn expectation(word: &str) -> Result<Profile, String> {
+    let name = word
+        .strip_prefix("expect-")
+        .ok_or("expect-single-core, expect-multi-core or expect-unlimited is known here")?;
+    name.parse()
+        .map_err(|error: bench_profile::profile::UnknownProfile| error.to_string())
+}
