@@ -41,7 +41,8 @@ pub trait GuestSource: Send {
 }
 
 /// A directory on the host with the product, as a guest sees it at [`PAYLOAD_IN_GUEST`]:
-/// `workload-guardd`, `workload-guard`, `guard-scenarios`, `xtask` (release builds), `units/`, `config/`, `polkit/`.
+/// `workload-guardd`, `workload-guard` (release builds), `guard-scenarios`, `bench-scenarios`, `xtask`,
+/// `units/`, `config/`, `polkit/`.
 #[derive(Debug, Clone)]
 pub struct Payload {
     dir: PathBuf,

@@ -24,13 +24,20 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ),
     (
         "workload-guard",
-        &["guard-files", "guard-policy", "workload-guard-dbus"],
+        &[
+            "bench-profile",
+            "bench-system",
+            "guard-files",
+            "guard-policy",
+            "workload-guard-dbus",
+        ],
     ),
     ("bench-profile", &[]),
     ("bench-system", &["bench-profile", "bench-trees"]),
     ("bench-trees", &[]),
     ("testbed", &[]),
     ("guard-scenarios", &["workload-guard-dbus"]),
+    ("bench-scenarios", &[]),
     (
         "guard-benchmarks",
         &["guard-policy", "guard-system", "workload-guard-dbus"],

@@ -24,7 +24,11 @@ const PRODUCT: &[(&str, &str)] = &[
 
 /// What the guests test it with. Always a development build, which `cargo xtask` and the unit tests have
 /// made most of already: a release build of these two would take longer than that of the product.
-const TOOLS: &[(&str, &str)] = &[("guard-scenarios", "guard-scenarios"), ("testbed", "xtask")];
+const TOOLS: &[(&str, &str)] = &[
+    ("guard-scenarios", "guard-scenarios"),
+    ("bench-scenarios", "bench-scenarios"),
+    ("testbed", "xtask"),
+];
 
 /// Folders of the checkout that an installation copies from.
 const FOLDERS: &[&str] = &["units", "config", "polkit"];

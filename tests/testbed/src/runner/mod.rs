@@ -80,7 +80,7 @@ fn guests(args: &Args, report: &Report) -> Result<()> {
     let (container, machine) = (selected(Tier::Container), selected(Tier::Machine));
     if container.is_empty() && machine.is_empty() {
         bail!(
-            "no scenario matches the command line; `guard-scenarios list` has {}",
+            "no scenario matches the command line; `guard-scenarios list` and `bench-scenarios list` have {}",
             scenarios.len()
         );
     }
@@ -94,9 +94,11 @@ fn guests(args: &Args, report: &Report) -> Result<()> {
 }
 
 fn list(payload: &Payload) -> Result<Vec<Scenario>> {
-    let program = payload.dir().join("guard-scenarios");
-    let text = process::output_of(Command::new(program).arg("list"))?;
-    scenario::parse_list(&text).context("guard-scenarios list")
+    let mut text = String::new();
+    for program in scenario::PROGRAMS {
+        text += &process::output_of(Command::new(payload.dir().join(program)).arg("list"))?;
+    }
+    scenario::parse_list(&text).with_context(|| format!("the lists of {:?}", scenario::PROGRAMS))
 }
 
 fn container_tier(suites: &[&str], scenarios: &[&Scenario], payloads: &Payloads, report: &Report) {

@@ -82,6 +82,7 @@ mod tests {
     fn scenario(name: &str, quick: bool, full: bool) -> Scenario {
         Scenario {
             name: name.into(),
+            program: "guard-scenarios".into(),
             tiers: vec![Tier::Container],
             quick,
             full,

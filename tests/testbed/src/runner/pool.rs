@@ -78,7 +78,7 @@ fn observe(source: &mut dyn GuestSource, scenario: &Scenario) -> (Outcome, Strin
             );
         }
     };
-    let program = format!("{PAYLOAD_IN_GUEST}/guard-scenarios");
+    let program = format!("{PAYLOAD_IN_GUEST}/{}", scenario.program);
     let mut output = Vec::new();
     let ran = guest.run(
         &[&program, "run", &scenario.name],
@@ -174,6 +174,7 @@ mod tests {
     fn scenario(name: &str, exclusive: bool) -> Scenario {
         Scenario {
             name: name.into(),
+            program: "guard-scenarios".into(),
             tiers: vec![Tier::Container],
             quick: false,
             full: false,

@@ -1,4 +1,4 @@
-//! What `guard-scenarios list` says about the scenarios.
+//! What `guard-scenarios list` and `bench-scenarios list` say about their scenarios.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -24,8 +24,11 @@ pub enum Tier {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Scenario {
-    /// Its name, for `guard-scenarios run`.
+    /// Its name, for `PROGRAM run`.
     pub name: String,
+    /// The program of the payload that has it.
+    #[serde(default = "guard_scenarios")]
+    pub program: String,
     /// The tiers that it can run in.
     pub tiers: Vec<Tier>,
     /// Whether it is part of `--quick`.
@@ -39,6 +42,13 @@ pub struct Scenario {
     pub exclusive: bool,
     /// Seconds after which it is killed and has failed.
     pub timeout_s: u64,
+}
+
+/// The programs of the payload that have scenarios.
+pub const PROGRAMS: [&str; 2] = ["guard-scenarios", "bench-scenarios"];
+
+fn guard_scenarios() -> String {
+    PROGRAMS[0].to_owned()
 }
 
 impl Scenario {
@@ -95,6 +105,7 @@ mod tests {
         assert_eq!(list[0].tiers, [Tier::Container, Tier::Machine]);
         assert!(!list[1].quick && list[1].exclusive && list[1].full);
         assert_eq!(list[1].timeout(), Duration::from_secs(5));
+        assert_eq!(list[0].program, "guard-scenarios");
     }
 
     #[test]

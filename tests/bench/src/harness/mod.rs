@@ -1,0 +1,15 @@
+//! What scenarios are made of. Running programs, waiting and concluding are those of the guard's scenarios, of which
+//! each program uses a part.
+
+#[allow(dead_code)]
+#[path = "../../../guard/src/harness/command.rs"]
+pub mod command;
+#[allow(dead_code)]
+#[path = "../../../guard/src/harness/outcome.rs"]
+pub mod outcome;
+#[allow(dead_code)]
+#[path = "../../../guard/src/harness/wait.rs"]
+pub mod wait;
+
+pub mod product;
+pub mod user;

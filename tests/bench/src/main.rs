@@ -1,0 +1,45 @@
+//! Scenarios of the bench profiles. They run as root inside a booted guest, each in a fresh one.
+
+mod harness;
+mod scenarios;
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::Parser;
+
+use harness::outcome;
+
+/// Scenarios of Linux Workload Guard's bench profiles, for guests of the testbed.
+#[derive(Debug, Parser)]
+#[command(name = "bench-scenarios")]
+enum Command {
+    /// Print the scenarios, one JSON object a line.
+    List,
+    /// Run a scenario, as root: exit 0 passed, 1 failed.
+    Run {
+        /// Its name.
+        name: String,
+    },
+}
+
+fn main() -> ExitCode {
+    match act(&Command::parse()) {
+        Ok(status) => ExitCode::from(status),
+        Err(error) => {
+            eprintln!("bench-scenarios: {error:#}");
+            ExitCode::from(outcome::FAIL)
+        }
+    }
+}
+
+fn act(command: &Command) -> Result<u8> {
+    match command {
+        Command::List => scenarios::print_list().map(|()| outcome::PASS),
+        Command::Run { name } => {
+            outcome::start();
+            let scenario = scenarios::find(name)?;
+            Ok(outcome::conclude(name, (scenario.run)()))
+        }
+    }
+}

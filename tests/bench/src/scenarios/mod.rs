@@ -1,0 +1,88 @@
+//! The scenarios, one file each.
+
+use anyhow::{Context, Result};
+use serde::Serialize;
+
+use crate::harness::outcome::Verdict;
+
+/// A scenario.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Scenario {
+    /// Its name: that of its file, with dashes.
+    pub name: &'static str,
+    /// Where it can run.
+    pub tiers: &'static [Tier],
+    /// Whether a quick run has it too.
+    pub quick: bool,
+    /// Whether it is left to a full run.
+    pub full: bool,
+    /// Whether nothing else may run on the host meanwhile, since it measures.
+    pub exclusive: bool,
+    /// Seconds after which it is killed and has failed.
+    pub timeout_s: u32,
+    /// What it does, as root.
+    #[serde(skip)]
+    pub run: fn() -> Verdict,
+}
+
+/// A kind of guest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Tier {
+    /// A real systemd in a container: no knob of the kernel may be touched.
+    Container,
+    /// A virtual machine, with a kernel of its own.
+    Machine,
+}
+
+/// Of any container.
+const CONTAINER: &[Tier] = &[Tier::Container];
+/// Of the machine alone.
+const MACHINE: &[Tier] = &[Tier::Machine];
+
+/// Declares the modules and the list in one go.
+macro_rules! scenarios {
+    ($($module:ident),+ $(,)?) => {
+        $(mod $module;)+
+        /// Every scenario.
+        pub const ALL: &[&Scenario] = &[$(&$module::SCENARIO),+];
+        #[cfg(test)]
+        const MODULES: &[&str] = &[$(stringify!($module)),+];
+    };
+}
+
+scenarios! {
+    bench_canary_both_ways,
+    bench_run_audits_interrupts,
+    bench_status_anywhere,
+}
+
+/// The scenario of that name.
+pub fn find(name: &str) -> Result<&'static Scenario> {
+    ALL.iter()
+        .find(|scenario| scenario.name == name)
+        .copied()
+        .with_context(|| format!("no scenario is called {name:?}; `bench-scenarios list` has them"))
+}
+
+/// Prints all scenarios, one JSON object a line.
+pub fn print_list() -> Result<()> {
+    for scenario in ALL {
+        let mut line = serde_json::to_value(scenario)?;
+        line["program"] = "bench-scenarios".into();
+        println!("{line}");
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_scenario_is_called_as_its_file() {
+        for (scenario, module) in ALL.iter().zip(MODULES) {
+            assert_eq!(scenario.name.replace('-', "_"), *module);
+        }
+    }
+}
