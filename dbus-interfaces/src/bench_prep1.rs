@@ -83,8 +83,9 @@ impl<B: BenchPrep1Backend> BenchPrep1<B> {
     /// @profile: `single-core`, `multi-core` or `unlimited`; empty for the profile of this boot.
     /// @options: `boost` (s): `on` or `off`; `smt` (s): `on` or `off`, for unlimited; `keep-housekeeping-cores` (b):
     /// park none, for multi-core. An unknown option is refused.
-    /// @knobs: each setting: id, where it is, requested, effective and original value, verdict (`ok`, `differs`,
-    /// `unsupported`, `overridden`) and the reason for it. A value that is not there is empty.
+    /// @knobs: each setting: id, where it is, requested, effective and original value, verdict (`ok`,
+    /// `unsupported`, `overridden`) and the reason for it. A value that is not there is empty. Settings that differ are an
+    /// error, KnobFailed, which names them.
     ///
     /// Errors: NotAuthorized, WrongProfile, InvalidSettings, KnobFailed, CanaryFailed, Busy.
     #[zbus(out_args("knobs"))]
@@ -115,7 +116,7 @@ impl<B: BenchPrep1Backend> BenchPrep1<B> {
     ///
     /// @expected: a profile; empty for that of this boot.
     /// @ok: whether it is.
-    /// @checks: what was looked at: a stable name, `ok`, `note` or `failed`, and what was seen in words.
+    /// @checks: what was looked at: a stable name, `ok`, `note` or `differs`, and what was seen in words.
     ///
     /// Errors: WrongProfile, InvalidSettings.
     #[zbus(out_args("ok", "checks"))]

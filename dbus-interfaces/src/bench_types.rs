@@ -27,9 +27,9 @@ pub struct KnobRow {
 pub struct CheckRow {
     /// A stable, short name, such as `smt`.
     pub id: String,
-    /// `ok`, `note` or `failed`.
+    /// `ok`, `note` or `differs`.
     pub level: String,
-    /// What was seen, in words, with the way out where it failed.
+    /// What was seen, in words, with the way out where it differs.
     pub text: String,
 }
 
