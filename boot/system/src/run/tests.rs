@@ -97,8 +97,8 @@ fn an_interrupt_during_the_run_is_125() {
     // A run that was broken off is not to be repeated.
     interrupts(folder.path(), 1);
     order.pin = true;
-    order.argv[2] = format!("{}; kill -INT $$", script.split(';').next().expect("sed")).into();
-    assert_eq!(run(&root, &order).expect("it runs").status(), 130);
+    order.argv[2] = format!("{}; kill -TERM $$", script.split(';').next().expect("sed")).into();
+    assert_eq!(run(&root, &order).expect("it runs").status(), 143);
 }
 
 #[test]
