@@ -2,6 +2,7 @@
 //! `journalctl --user -u workload-guard WORKLOAD_REASON=known-heavy` works.
 
 use guard_policy::action::{Failure, Move, Placement, RecoverCause, Why};
+use guard_policy::id::ProcId;
 use guard_policy::printable::{command_line, printable};
 use guard_policy::shadow::Candidate;
 use guard_system::mover::{Arrival, Route};
@@ -151,6 +152,10 @@ pub fn recovered(route: &Route, cause: &RecoverCause, arrival: &Arrival) {
             fields.push(("WORKLOAD_REASON", "released".to_owned()));
             "reason=released".to_owned()
         }
+        RecoverCause::Resumed => {
+            fields.push(("WORKLOAD_REASON", "resumed".to_owned()));
+            "reason=resumed".to_owned()
+        }
     };
     write(
         Level::Info,
@@ -174,14 +179,9 @@ pub fn recovered(route: &Route, cause: &RecoverCause, arrival: &Arrival) {
 
 /// A tree stays where it is though it should have come back.
 pub fn recovery_failed(route: &Route, failure: &Failure) {
-    let fields: Fields = vec![
-        ("WORKLOAD_PID", route.root.pid.to_string()),
-        ("WORKLOAD_UNIT", route.unit.clone()),
-        ("WORKLOAD_CLASS", route.class.clone()),
-    ];
     write(
         Level::Warn,
-        &fields,
+        &of_workload(route),
         format_args!(
             "recovery failed pid={} unit={}: {}; it is tried again later",
             route.root.pid,
@@ -191,16 +191,47 @@ pub fn recovery_failed(route: &Route, failure: &Failure) {
     );
 }
 
-/// A workload ended by itself.
-pub fn ended(route: &Route) {
-    let fields: Fields = vec![
-        ("WORKLOAD_PID", route.root.pid.to_string()),
-        ("WORKLOAD_UNIT", route.unit.clone()),
-        ("WORKLOAD_CLASS", route.class.clone()),
-    ];
+/// A workload's scope is gone, and its root lives elsewhere: in another class, or where somebody put it.
+pub fn moved_on(route: &Route, cgroup: &str) {
+    let mut fields = of_workload(route);
+    fields.push(("WORKLOAD_DESTINATION", cgroup.to_owned()));
     write(
         Level::Info,
         &fields,
+        format_args!(
+            "moved pid={} unit={} destination={cgroup} command={}",
+            route.root.pid, route.unit, route.command
+        ),
+    );
+}
+
+/// The root of a workload was taken out of its scope by somebody; others stay.
+pub fn root_taken(route: &Route, cgroup: &str, next: ProcId) {
+    let mut fields = of_workload(route);
+    fields.push(("WORKLOAD_DESTINATION", cgroup.to_owned()));
+    write(
+        Level::Info,
+        &fields,
+        format_args!(
+            "taken out pid={} unit={} destination={cgroup}; the workload goes on with process {next}",
+            route.root.pid, route.unit
+        ),
+    );
+}
+
+fn of_workload(route: &Route) -> Fields {
+    vec![
+        ("WORKLOAD_PID", route.root.pid.to_string()),
+        ("WORKLOAD_UNIT", route.unit.clone()),
+        ("WORKLOAD_CLASS", route.class.clone()),
+    ]
+}
+
+/// A workload ended by itself.
+pub fn ended(route: &Route) {
+    write(
+        Level::Info,
+        &of_workload(route),
         format_args!(
             "ended pid={} unit={} command={}",
             route.root.pid, route.unit, route.command

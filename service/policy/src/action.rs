@@ -115,6 +115,8 @@ pub enum RecoverCause {
     },
     /// A caller released it.
     Released,
+    /// The recovery of an earlier guard was cut off half-way.
+    Resumed,
 }
 
 /// Why something was not done. The daemon gives each its error name on the bus.

@@ -29,6 +29,8 @@ pub struct Live {
     pub placement: Option<Placement>,
     /// The identity in its name.
     pub named_root: Option<ProcId>,
+    /// The workloads that this may be the half-way stop of.
+    pub passing_of: Vec<String>,
     /// The processes in it.
     pub processes: Vec<ProcId>,
 }
@@ -54,6 +56,13 @@ pub enum Decision {
         /// Its root.
         root: ProcId,
     },
+    /// Processes of it are half-way home, from a recovery that was cut off: take that up again.
+    BringHome {
+        /// The workload's scope, which may be gone.
+        unit: String,
+        /// Its root: the saved one, or the eldest of those half-way.
+        root: ProcId,
+    },
     /// Nobody is in it: stop it, since an empty scope can stay active for ever.
     StopEmpty {
         /// The scope.
@@ -67,7 +76,8 @@ pub enum Decision {
 }
 
 /// One decision for each scope that was saved or lives, in the order of `live`, then of `saved`. A scope
-/// whose name says no class or placement is left alone: what is in it has come back already.
+/// whose name says no class or placement is left alone: what is in it has come back already, or is
+/// half-way and nobody knows where to; its slice is the right one.
 ///
 /// A process is the same one by its start time, never by its command line.
 pub fn reconcile(saved: &[Saved], live: &[Live]) -> Vec<Decision> {
@@ -76,33 +86,57 @@ pub fn reconcile(saved: &[Saved], live: &[Live]) -> Vec<Decision> {
         .map(|saved| (saved.unit.as_str(), saved))
         .collect();
     let alive: HashSet<&str> = live.iter().map(|live| live.unit.as_str()).collect();
+    let half_way: HashMap<&str, &Live> = live
+        .iter()
+        .filter(|live| !live.processes.is_empty())
+        .flat_map(|live| live.passing_of.iter().map(move |unit| (unit.as_str(), live)))
+        .filter(|(unit, _)| by_unit.contains_key(unit))
+        .collect();
     let mut decisions: Vec<Decision> = live
         .iter()
-        .filter_map(|live| decide(live, by_unit.get(live.unit.as_str()).copied()))
+        .filter(|live| !half_way.contains_key(live.unit.as_str()))
+        .filter_map(|live| {
+            let saved = by_unit.get(live.unit.as_str()).copied();
+            let half = live
+                .passing_of
+                .iter()
+                .find_map(|unit| by_unit.get(unit.as_str()));
+            match (half, eldest(live)) {
+                (Some(saved), Some(eldest)) => Some(Decision::BringHome {
+                    unit: saved.unit.clone(),
+                    root: alive_of(saved.root, live).unwrap_or(eldest),
+                }),
+                _ => decide(live, saved),
+            }
+        })
         .collect();
-    let gone = saved
-        .iter()
-        .filter(|saved| !alive.contains(saved.unit.as_str()));
+    let gone = saved.iter().filter(|saved| {
+        let unit = saved.unit.as_str();
+        !alive.contains(unit) && !half_way.contains_key(unit)
+    });
     decisions.extend(gone.map(|saved| Decision::DropSaved {
         unit: saved.unit.clone(),
     }));
     decisions
 }
 
-fn decide(live: &Live, saved: Option<&Saved>) -> Option<Decision> {
-    let unit = live.unit.clone();
-    let Some(eldest) = live
-        .processes
+fn eldest(live: &Live) -> Option<ProcId> {
+    live.processes
         .iter()
         .copied()
         .min_by_key(|process| (process.start, process.pid))
-    else {
+}
+
+fn alive_of(root: ProcId, live: &Live) -> Option<ProcId> {
+    live.processes.contains(&root).then_some(root)
+}
+
+fn decide(live: &Live, saved: Option<&Saved>) -> Option<Decision> {
+    let unit = live.unit.clone();
+    let Some(eldest) = eldest(live) else {
         return Some(Decision::StopEmpty { unit });
     };
-    let alive = |root: Option<ProcId>| {
-        root.filter(|root| live.processes.contains(root))
-            .unwrap_or(eldest)
-    };
+    let alive = |root: Option<ProcId>| root.and_then(|root| alive_of(root, live)).unwrap_or(eldest);
     match (saved, &live.class, live.placement) {
         (Some(saved), _, _) => Some(Decision::Keep {
             unit,
@@ -141,6 +175,7 @@ mod tests {
             class: Some("heavy".to_owned()),
             placement: Some(Placement::Placed),
             named_root: Some(named_root),
+            passing_of: Vec::new(),
             processes: processes.to_vec(),
         }
     }
@@ -212,5 +247,40 @@ mod tests {
             [Decision::StopEmpty { unit: "r".into() }]
         );
         assert_eq!(reconcile(&[], &[]), []);
+    }
+
+    #[test]
+    fn a_recovery_that_was_cut_off_is_taken_up() {
+        let root = id(1, 10);
+        let mut passing = live("p", root, &[id(2, 20), id(3, 15)]);
+        passing.placement = None;
+        passing.passing_of = vec!["routed".into(), "placed".into()];
+        let home = |root| {
+            [Decision::BringHome {
+                unit: "routed".into(),
+                root,
+            }]
+        };
+        // All of it is half-way: the workload's own scope is gone.
+        let of = [saved("routed", root)];
+        assert_eq!(reconcile(&of, std::slice::from_ref(&passing)), home(id(3, 15)));
+        // A part: one decision for both, in either order.
+        let rest = live("routed", root, &[root]);
+        assert_eq!(reconcile(&of, &[rest.clone(), passing.clone()]), home(id(3, 15)));
+        passing.processes.push(root);
+        assert_eq!(reconcile(&of, &[passing.clone(), rest.clone()]), home(root));
+        // Where to is not known: left alone.
+        assert_eq!(reconcile(&[], std::slice::from_ref(&passing)), []);
+        // Nobody came so far.
+        passing.processes.clear();
+        let decisions = reconcile(&of, &[passing, rest]);
+        let expected = [
+            Decision::StopEmpty { unit: "p".into() },
+            Decision::Keep {
+                unit: "routed".into(),
+                root,
+            },
+        ];
+        assert_eq!(decisions, expected);
     }
 }

@@ -1,5 +1,6 @@
 //! Scenarios of the guard. They run inside a booted guest, each in a fresh one.
 
+mod chaos;
 mod client;
 mod demo;
 mod harness;

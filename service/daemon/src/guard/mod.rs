@@ -10,6 +10,7 @@ mod programs;
 mod publish;
 mod reconcile;
 mod requests;
+mod taken;
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
@@ -100,6 +101,8 @@ pub struct Guard {
     health: Health,
     learning: Learning,
     jobs: Jobs,
+    /// systemd was reloaded or replaced: what it has is to be compared with what we know.
+    reconcile_due: bool,
     waiting: HashMap<Ticket, Waiting>,
     last_ticket: u64,
     totals: Totals,
@@ -142,6 +145,7 @@ impl Guard {
             health: Health::new(problem),
             learning: Learning::new(LearnedFile::new(paths.state.as_deref())),
             jobs: Jobs::default(),
+            reconcile_due: false,
             routes: BTreeMap::new(),
             waiting: HashMap::new(),
             last_ticket: 0,
@@ -266,6 +270,11 @@ impl Guard {
 
     /// Brings disk, bus and service manager up to what is true now.
     async fn settle(&mut self) {
+        // Not beside a move: a scope that is being made looks like one that nobody is in.
+        if self.reconcile_due && !self.jobs.is_running() {
+            self.reconcile_due = false;
+            self.reconcile().await;
+        }
         self.start_next().await;
         self.store.save(self.routes.values());
         self.publish().await;
@@ -299,6 +308,7 @@ impl Guard {
         self.consult_shadow(&look);
         self.watched = look.watched;
         self.scope_pids = look.scope_pids;
+        self.notice_taken_roots();
         self.decide(Event::Sample(look.sample));
         self.keep_learned();
     }
@@ -336,7 +346,7 @@ impl Guard {
             // signals of what ended meanwhile are lost: look at both again.
             ManagerEvent::Reloaded | ManagerEvent::ManagerReplaced => {
                 self.check_health().await;
-                self.reconcile().await;
+                self.reconcile_due = true;
             }
         }
     }
@@ -348,7 +358,7 @@ impl Guard {
             return;
         }
         if let Some(record) = self.routes.remove(unit) {
-            crate::journal::ended(&record.route);
+            self.tell_the_end(&record.route);
             self.decide(Event::Gone {
                 unit: unit.to_owned(),
             });

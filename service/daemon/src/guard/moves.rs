@@ -85,6 +85,11 @@ impl Jobs {
                 .any(|job| matches!(job, Job::Recover { unit: other, .. } if other == unit))
     }
 
+    /// Whether a change runs.
+    pub fn is_running(&self) -> bool {
+        self.running.is_some()
+    }
+
     /// Goes on with the running change until it has to wait for the first time: systemd works on it while the
     /// guard writes down and tells what else is new.
     async fn begin(&mut self) {
@@ -316,7 +321,7 @@ impl Guard {
         });
     }
 
-    async fn recovered(
+    pub(super) async fn recovered(
         &mut self,
         unit: String,
         cause: RecoverCause,
@@ -360,7 +365,7 @@ impl Guard {
         }
     }
 
-    fn still_there(&self, unit: &str) -> bool {
+    pub(super) fn still_there(&self, unit: &str) -> bool {
         self.routes
             .get(unit)
             .is_some_and(|record| self.cgroups.populated(&record.route.cgroup) == Some(true))

@@ -1,10 +1,11 @@
 //! Making what the guard remembers agree with what systemd has: after a start, a reload, a new manager.
 
-use guard_policy::action::Placement;
+use guard_policy::action::{Placement, RecoverCause};
 use guard_policy::event::{Event, Workload};
+use guard_policy::id::ProcId;
 use guard_policy::reconcile::{Decision, Live, Saved, reconcile};
-use guard_system::mover::LiveScope;
-use workload_guard_dbus::scope::Origin;
+use guard_system::mover::{Emptied, LiveScope};
+use workload_guard_dbus::scope::{Origin, ScopeName};
 use workload_guard_dbus::types::Reason;
 
 use super::Guard;
@@ -81,15 +82,44 @@ impl Guard {
                         Err(failure) => log::warn!("{unit} cannot be taken over: {failure}"),
                     }
                 }
+                Decision::BringHome { unit, root } => self.bring_home(&unit, root).await,
                 Decision::StopEmpty { unit } => {
-                    log::info!("{unit} holds no process: stopped");
-                    if let Err(failure) = self.mover.stop_empty(&unit).await {
-                        log::warn!("{unit} cannot be stopped: {failure}");
+                    match self.mover.stop_empty(&unit).await {
+                        Ok(Emptied::Stopped) => log::info!("{unit} held no process: stopped"),
+                        Ok(Emptied::Ended | Emptied::Kept) => {}
+                        Err(failure) => log::warn!("{unit} cannot be stopped: {failure}"),
                     }
-                    self.forget(&unit);
+                    if !self.still_there(&unit) {
+                        self.forget(&unit);
+                    }
                 }
                 Decision::DropSaved { unit } => self.forget(&unit),
             }
+        }
+    }
+
+    /// Takes up a recovery that was cut off.
+    async fn bring_home(&mut self, unit: &str, root: ProcId) {
+        if self.jobs.concerns(unit) {
+            return;
+        }
+        let Some(Record { route, .. }) = self.routes.get_mut(unit) else {
+            return;
+        };
+        route.root = root;
+        let route = route.clone();
+        self.decide(Event::Adopted(Workload {
+            unit: unit.to_owned(),
+            class: route.class.clone(),
+            root,
+            placement: route.placement,
+        }));
+        match self.mover.recover(&route).await {
+            Ok(arrival) => {
+                self.recovered(unit.to_owned(), RecoverCause::Resumed, None, arrival)
+                    .await;
+            }
+            Err(failure) => crate::journal::recovery_failed(&route, &failure),
         }
     }
 
@@ -97,11 +127,26 @@ impl Guard {
         if !self.jobs.concerns(unit)
             && let Some(record) = self.routes.remove(unit)
         {
-            crate::journal::ended(&record.route);
+            self.tell_the_end(&record.route);
             self.decide(Event::Gone {
                 unit: unit.to_owned(),
             });
         }
+    }
+}
+
+/// The scopes that a half-way stop can belong to.
+fn passing_of(name: &ScopeName) -> Vec<String> {
+    let of = |origin| {
+        ScopeName {
+            origin,
+            ..name.clone()
+        }
+        .to_string()
+    };
+    match name.origin {
+        Origin::Passing => vec![of(Origin::Routed), of(Origin::Placed)],
+        _ => Vec::new(),
     }
 }
 
@@ -116,7 +161,8 @@ fn live(scope: &LiveScope) -> Live {
         unit: scope.unit.clone(),
         class: placement.map(|_| scope.name.class.clone()),
         placement,
-        named_root: Some(guard_policy::id::ProcId {
+        passing_of: passing_of(&scope.name),
+        named_root: Some(ProcId {
             pid: scope.name.pid,
             start: scope.name.start,
         }),

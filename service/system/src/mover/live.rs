@@ -11,6 +11,7 @@ use crate::units::error_name as name_of;
 use super::Mover;
 use super::call;
 use super::place::cgroup_of;
+use super::plan::pinned_by;
 use super::record::Route;
 
 /// A scope of ours that systemd has.
@@ -27,6 +28,17 @@ pub struct LiveScope {
     /// Who lives in it and below. An active scope without any is one that nobody entered: see
     /// [`Mover::stop_empty`].
     pub processes: Vec<ProcId>,
+}
+
+/// What became of a scope that seemed empty.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Emptied {
+    /// It had ended by itself; systemd unloads it when nothing needs its name.
+    Ended,
+    /// It was stopped, and is unloaded.
+    Stopped,
+    /// Somebody is in it, or is tied to it.
+    Kept,
 }
 
 impl Mover {
@@ -61,21 +73,24 @@ impl Mover {
         Ok(scopes)
     }
 
-    /// Stops a scope of ours when nobody is in it; true when it is gone afterwards.
-    pub async fn stop_empty(&self, unit: &str) -> Result<bool, Failure> {
+    /// Stops a scope of ours when nobody is in it, and nobody would be stopped with it.
+    ///
+    /// A scope that ended stays loaded while other units are tied to it, and a stop would reach those:
+    /// work that was routed out of a return scope dies by a stop of that scope, though it is empty.
+    pub async fn stop_empty(&self, unit: &str) -> Result<Emptied, Failure> {
         let view = self.view(unit).await?;
-        if !view.loaded() {
-            return Ok(true);
+        if !view.loaded() || !view.alive() {
+            return Ok(Emptied::Ended);
         }
         let group = match view.text("ControlGroup") {
             "" => cgroup_of(&self.root, view.text("Slice"), unit),
             group => group.to_owned(),
         };
-        if self.populated(&group) {
-            return Ok(false);
+        if self.populated(&group) || pinned_by(&view, unit).is_some() {
+            return Ok(Emptied::Kept);
         }
         self.stop_and_wait(unit).await?;
-        Ok(true)
+        Ok(Emptied::Stopped)
     }
 
     /// Describes a workload whose record is lost, by what its scope tells: the tie names the source, and

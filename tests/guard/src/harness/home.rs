@@ -19,6 +19,11 @@ pub fn guard_toml() -> PathBuf {
     config_dir().join("guard.toml")
 }
 
+/// The user's own units and drop-ins.
+pub fn unit_dir() -> PathBuf {
+    Path::new(HOME).join(".config/systemd/user")
+}
+
 /// Where routes live.
 pub fn state_dir() -> PathBuf {
     Path::new(RUNTIME_DIR).join("linux-workload-guard")

@@ -5,7 +5,7 @@ use std::fs;
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use anyhow::{Context, Result, bail, ensure};
@@ -195,7 +195,12 @@ impl Load {
 
     /// Whether its process has ended; it is reaped then.
     pub fn ended(&mut self) -> Result<bool> {
-        Ok(self.child.try_wait()?.is_some())
+        Ok(self.exit()?.is_some())
+    }
+
+    /// How its process ended, if it has; it is reaped then.
+    pub fn exit(&mut self) -> Result<Option<ExitStatus>> {
+        Ok(self.child.try_wait()?)
     }
 }
 

@@ -2,6 +2,7 @@
 
 pub mod cgroup;
 pub mod command;
+pub mod dice;
 pub mod guard;
 pub mod home;
 pub mod journal;

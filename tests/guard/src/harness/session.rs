@@ -11,6 +11,7 @@ use workload_guard_dbus::systemd1::ManagerProxy;
 use zbus::block_on;
 
 use super::command;
+use super::dice;
 use super::root;
 
 /// The user of the scenarios; lingering, so that the user manager runs from boot on.
@@ -54,6 +55,7 @@ pub fn enter(words: &[&str]) -> Result<i32> {
 
 /// Makes a command run as the user, as a login would: identity, environment, directory.
 fn as_user(mut command: Command) -> Command {
+    let seed = std::env::var(dice::SEED).map(|seed| (dice::SEED, seed));
     command
         .uid(UID)
         .gid(UID)
@@ -72,7 +74,8 @@ fn as_user(mut command: Command) -> Command {
         .env(
             "DBUS_SESSION_BUS_ADDRESS",
             format!("unix:path={RUNTIME_DIR}/bus"),
-        );
+        )
+        .envs(seed);
     command
 }
 
@@ -85,9 +88,14 @@ pub struct Session {
 impl Session {
     /// Connects; the process must be the user's.
     pub fn open() -> Result<Session> {
+        Session::with_patience(CALL)
+    }
+
+    /// A client that gives up on a call after so long.
+    pub fn with_patience(patience: Duration) -> Result<Session> {
         let bus = block_on(async {
             zbus::connection::Builder::session()?
-                .method_timeout(CALL)
+                .method_timeout(patience)
                 .build()
                 .await
         })

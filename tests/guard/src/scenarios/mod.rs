@@ -68,6 +68,8 @@ scenarios! {
     dead_pid_in_the_middle_of_a_move,
     other_users_process_refused,
     routes_survive_kill_9,
+    killed_40_times,
+    killed_200_times,
     daemon_reexec_survived,
     activated_by_a_bus_call,
     attach_by_busctl_alone,

@@ -1,0 +1,4 @@
+//! Load that never settles, and who strikes the guard down while it works.
+
+pub mod churn;
+pub mod killer;
