@@ -5,7 +5,7 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
-use nix::libc::O_NONBLOCK;
+use nix::libc::{O_NOFOLLOW, O_NONBLOCK};
 
 /// Far above what the guard writes: a larger file is none of its own.
 const MAX_BYTES: u64 = 4 << 20;
@@ -16,10 +16,10 @@ const MAX_BYTES: u64 = 4 << 20;
 ///
 /// It cannot be read, or is no file that the guard can have written.
 pub fn read(path: &Path) -> io::Result<Option<Vec<u8>>> {
-    // A FIFO in its place would hold up the start for ever.
+    // A FIFO in its place would hold up the start for ever, and a link lead anywhere.
     let file = match OpenOptions::new()
         .read(true)
-        .custom_flags(O_NONBLOCK)
+        .custom_flags(O_NOFOLLOW | O_NONBLOCK)
         .open(path)
     {
         Ok(file) => file,
@@ -38,6 +38,9 @@ pub fn read(path: &Path) -> io::Result<Option<Vec<u8>>> {
             about.uid()
         )));
     }
+    if about.mode() & 0o022 != 0 {
+        return Err(io::Error::other("others can write it"));
+    }
     let mut text = Vec::new();
     file.take(MAX_BYTES + 1).read_to_end(&mut text)?;
     if text.len() as u64 > MAX_BYTES {
@@ -52,6 +55,10 @@ pub fn read(path: &Path) -> io::Result<Option<Vec<u8>>> {
 pub fn set_aside(path: &Path) -> String {
     let mut aside = path.as_os_str().to_owned();
     aside.push(".unreadable");
+    // An older one goes; a folder takes no file's place, nor a file a folder's.
+    if fs::remove_file(&aside).is_err() {
+        let _ = fs::remove_dir_all(&aside);
+    }
     match fs::rename(path, &aside) {
         Ok(()) => format!("kept as {}", Path::new(&aside).display()),
         Err(error) => format!("left in place: {error}"),
@@ -70,11 +77,15 @@ pub fn write(path: &Path, text: &[u8]) -> io::Result<()> {
         .mode(0o700)
         .create(folder)?;
     let new = path.with_extension("json.new");
+    // A half of an earlier write, or a FIFO that would hold up the loop for ever.
+    match fs::remove_file(&new) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
     let written = (|| {
         let mut file = OpenOptions::new()
             .write(true)
-            .create(true)
-            .truncate(true)
+            .create_new(true)
             .mode(0o600)
             .open(&new)?;
         file.write_all(text)?;
@@ -118,11 +129,25 @@ mod tests {
         nix::unistd::mkfifo(&fifo, nix::sys::stat::Mode::S_IRWXU)?;
         assert!(read(&fifo).is_err());
         assert!(read(folder.path()).is_err());
+        let open = folder.path().join("open.json");
+        write(&open, b"{}")?;
+        let link = folder.path().join("link.json");
+        std::os::unix::fs::symlink(&open, &link)?;
+        assert!(read(&open)?.is_some() && read(&link).is_err());
+        fs::set_permissions(&open, fs::Permissions::from_mode(0o620))?;
+        assert!(read(&open).is_err());
+        // Nor does one where the new file is written hold anything up.
+        fs::rename(&fifo, open.with_extension("json.new"))?;
+        write(&open, b"[]")?;
+        assert_eq!(read(&open)?.as_deref(), Some(&b"[]"[..]));
         let large = folder.path().join("large.json");
         File::create(&large)?.set_len(MAX_BYTES + 1)?;
         assert!(read(&large).is_err());
         assert!(set_aside(&large).ends_with("large.json.unreadable"));
         assert_eq!(read(&large)?, None);
+        fs::create_dir(&large)?;
+        assert!(set_aside(&large).ends_with("large.json.unreadable"));
+        write(&large, b"{}")?;
         Ok(())
     }
 }

@@ -69,8 +69,7 @@ fn main() -> ExitCode {
 async fn run() -> anyhow::Result<()> {
     let signals = Signals::block()?;
     let paths = Paths::from_environment()?;
-    let connection = zbus::connection::Builder::session()?
-        .build()
+    let connection = guard_system::bus::connect()
         .await
         .context("the user bus cannot be reached")?;
     refuse_second(&connection).await?;

@@ -89,7 +89,11 @@ pub fn reconcile(saved: &[Saved], live: &[Live]) -> Vec<Decision> {
     let half_way: HashMap<&str, &Live> = live
         .iter()
         .filter(|live| !live.processes.is_empty())
-        .flat_map(|live| live.passing_of.iter().map(move |unit| (unit.as_str(), live)))
+        .flat_map(|live| {
+            live.passing_of
+                .iter()
+                .map(move |unit| (unit.as_str(), live))
+        })
         .filter(|(unit, _)| by_unit.contains_key(unit))
         .collect();
     let mut decisions: Vec<Decision> = live
@@ -263,10 +267,16 @@ mod tests {
         };
         // All of it is half-way: the workload's own scope is gone.
         let of = [saved("routed", root)];
-        assert_eq!(reconcile(&of, std::slice::from_ref(&passing)), home(id(3, 15)));
+        assert_eq!(
+            reconcile(&of, std::slice::from_ref(&passing)),
+            home(id(3, 15))
+        );
         // A part: one decision for both, in either order.
         let rest = live("routed", root, &[root]);
-        assert_eq!(reconcile(&of, &[rest.clone(), passing.clone()]), home(id(3, 15)));
+        assert_eq!(
+            reconcile(&of, &[rest.clone(), passing.clone()]),
+            home(id(3, 15))
+        );
         passing.processes.push(root);
         assert_eq!(reconcile(&of, &[passing.clone(), rest.clone()]), home(root));
         // Where to is not known: left alone.

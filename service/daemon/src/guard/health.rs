@@ -104,15 +104,21 @@ impl Guard {
         self.store.problem().into_iter().chain(learned)
     }
 
-    /// Looks again when the last look is old, or when a watched control group has vanished.
+    /// Looks again when the last look is old, or when a control group has vanished that is watched or
+    /// that work is routed into: somebody stopped the slice.
     pub(super) async fn refresh_health(&mut self) {
         let age = self
             .health
             .checked
             .map_or(HEALTH_INTERVAL, |checked| checked.elapsed());
+        let settings = &self.config.settings;
+        let wanted = settings
+            .watch
+            .parent_units
+            .iter()
+            .chain(settings.classes.iter().map(|class| &class.slice));
         let vanished = || {
-            let settings = &self.config.settings;
-            settings.watch.parent_units.iter().any(|unit| {
+            wanted.into_iter().any(|unit| {
                 let cgroup = self.health.inspection.cgroups.get(unit);
                 cgroup.is_none_or(|cgroup| self.cgroups.populated(cgroup).is_none())
             })

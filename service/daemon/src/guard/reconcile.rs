@@ -45,6 +45,12 @@ impl Guard {
                         continue;
                     };
                     route.root = root;
+                    if let Some(scope) = scopes
+                        .iter()
+                        .find(|scope| scope.unit == unit && !scope.cgroup.is_empty())
+                    {
+                        route.cgroup.clone_from(&scope.cgroup);
+                    }
                     let workload = Workload {
                         unit,
                         class: route.class.clone(),

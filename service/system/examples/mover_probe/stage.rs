@@ -52,7 +52,7 @@ pub struct Stage {
 
 impl Stage {
     pub async fn new() -> Result<Stage> {
-        let conn = zbus::Connection::session().await?;
+        let conn = guard_system::bus::connect().await?;
         let proc = ProcFs::default();
         let cgroups = CgroupFs::detect()?;
         Ok(Stage {

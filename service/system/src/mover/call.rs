@@ -2,18 +2,14 @@
 
 use std::time::{Duration, Instant};
 
-use async_io::Timer;
-use futures_lite::FutureExt;
 use guard_policy::action::Failure;
 use workload_guard_dbus::systemd1::error_name as name;
 
+use crate::bus;
 use crate::units::error_name;
 
 use super::Mover;
 
-/// How long one method call may take. A healthy manager answers in 2 ms; a reload of a large session
-/// holds it up for a few hundred.
-pub const CALL: Duration = Duration::from_secs(10);
 /// How long a job may take after the call that made it. The jobs here start no program.
 pub const JOB: Duration = Duration::from_secs(10);
 /// How long a unit may take to be unloaded after its last process left. The kernel reports an empty
@@ -24,16 +20,15 @@ pub const REPLACEMENT: Duration = Duration::from_secs(5);
 /// How long to wait for a signal before looking again all the same.
 pub const LOOK: Duration = Duration::from_millis(25);
 
-/// Runs a call, at most [`CALL`] long.
+/// Runs a call. Its deadline is the connection's; here it gets a name in the error.
 pub async fn call<T>(what: &str, method: impl Future<Output = zbus::Result<T>>) -> zbus::Result<T> {
-    let late = async {
-        Timer::after(CALL).await;
-        let text = format!("{what}: systemd did not answer within {} s", CALL.as_secs());
-        Err(zbus::Error::InputOutput(
-            std::io::Error::new(std::io::ErrorKind::TimedOut, text).into(),
-        ))
-    };
-    method.or(late).await
+    method.await.map_err(|error| match bus::is_overdue(&error) {
+        true => bus::overdue(&format!(
+            "{what}: systemd did not answer within {} s",
+            bus::CALL.as_secs()
+        )),
+        false => error,
+    })
 }
 
 impl Mover {
@@ -99,12 +94,10 @@ pub fn meaning(error: &zbus::Error) -> Meaning {
 /// What the caller is told.
 pub fn failure(doing: &str, error: &zbus::Error) -> Failure {
     let text = format!("{doing}: {}", text(error));
-    match (meaning(error), error) {
-        (Meaning::NoSuchProcess, _) => Failure::NoSuchProcess(text),
-        (Meaning::Denied, _) => Failure::OutOfReach(text),
-        (_, zbus::Error::InputOutput(io)) if io.kind() == std::io::ErrorKind::TimedOut => {
-            Failure::Timeout(text)
-        }
+    match meaning(error) {
+        Meaning::NoSuchProcess => Failure::NoSuchProcess(text),
+        Meaning::Denied => Failure::OutOfReach(text),
+        _ if bus::is_overdue(error) => Failure::Timeout(text),
         _ => Failure::SystemdRefused(text),
     }
 }

@@ -3,8 +3,9 @@
 use guard_policy::action::Placement;
 use guard_policy::id::ProcId;
 use serde::{Deserialize, Serialize};
+use workload_guard_dbus::scope::ScopeName;
 
-use super::settings::SavedSettings;
+use super::settings::{SavedSettings, Setting};
 use super::ties::Ties;
 
 /// A workload: a process tree in a scope of ours, and the way back.
@@ -35,6 +36,48 @@ pub struct Route {
     /// Members of the tree that were not moved, at most [`MAX_LEFT`] of them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left: Vec<Left>,
+}
+
+impl Route {
+    /// What in it cannot have been written by the guard, if anything: it was read from a file, and what
+    /// it says is passed on to systemd, which takes a line break in a text for the end of a setting.
+    pub fn unsound(&self) -> Option<&'static str> {
+        let named = self.unit.parse::<ScopeName>();
+        if named.is_err() || named.is_ok_and(|name| name.class != self.class) {
+            return Some("the name of its scope");
+        }
+        if self.root.pid == 0 {
+            return Some("its root");
+        }
+        let raw = |text: &&str| text.contains(char::is_control) || text.ends_with('\\');
+        let source = &self.source;
+        let ties = |ties: &'_ Ties| [ties.part_of.clone(), ties.stop_propagated_from.clone()];
+        let names = [ties(&self.ties), ties(&source.ties)].concat().concat();
+        let places = [
+            &self.cgroup,
+            &source.cgroup,
+            &source.unit,
+            &source.subcgroup,
+            &source.slice,
+        ];
+        if places
+            .into_iter()
+            .chain(&names)
+            .any(|text| raw(&text.as_str()))
+        {
+            return Some("the name of a unit or control group");
+        }
+        if [&self.why, &self.command]
+            .into_iter()
+            .any(|text| raw(&text.as_str()))
+        {
+            return Some("the command or the reason");
+        }
+        if !source.saved.settings.iter().all(Setting::is_harmless) {
+            return Some("a setting");
+        }
+        None
+    }
 }
 
 /// The most entries of [`Route::left`].

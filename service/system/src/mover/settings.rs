@@ -32,12 +32,29 @@ impl Setting {
     /// description would become settings of the unit that is made in its place, at the next
     /// daemon-reload. Whatever is harmless stays as it is, to the letter.
     fn harmless(mut self) -> Setting {
-        if let SettingValue::Text(text) = &mut self.value
-            && (text.contains(char::is_control) || text.ends_with('\\'))
-        {
-            *text = printable(text);
+        if !self.is_harmless() {
+            let texts = match &mut self.value {
+                SettingValue::Text(text) => std::slice::from_mut(text),
+                SettingValue::List(texts) => texts,
+                _ => &mut [],
+            };
+            for text in texts {
+                *text = printable(text);
+            }
         }
         self
+    }
+
+    /// Whether no text of it reads as something else in a unit file.
+    pub fn is_harmless(&self) -> bool {
+        let texts = match &self.value {
+            SettingValue::Text(text) => std::slice::from_ref(text),
+            SettingValue::List(texts) => texts,
+            _ => &[],
+        };
+        std::iter::once(&self.name)
+            .chain(texts)
+            .all(|text| !text.contains(char::is_control) && !text.ends_with('\\'))
     }
 }
 

@@ -14,9 +14,7 @@ pub struct Dice(u64);
 impl Dice {
     /// From the seed in the environment, else from the clock; printed either way.
     pub fn cast() -> Dice {
-        let given = std::env::var(SEED)
-            .ok()
-            .and_then(|text| text.parse().ok());
+        let given = std::env::var(SEED).ok().and_then(|text| text.parse().ok());
         let seed = given.unwrap_or_else(|| {
             let now = SystemTime::now()
                 .duration_since(UNIX_EPOCH)

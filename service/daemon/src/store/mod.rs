@@ -2,11 +2,13 @@
 //!
 //! systemd is the truth; this file holds what systemd does not know, above all where work came from.
 
+mod saved;
+
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use guard_policy::health::Problem;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::disk;
 use crate::record::Record;
@@ -14,10 +16,10 @@ use crate::record::Record;
 /// Of the file's layout; another one is not read.
 const VERSION: u32 = 1;
 
-#[derive(Serialize, Deserialize)]
-struct OnDisk<R> {
+#[derive(Serialize)]
+struct OnDisk<'a> {
     version: u32,
-    routes: Vec<R>,
+    routes: Vec<&'a Record>,
 }
 
 /// The one owner of the routes file.
@@ -40,31 +42,29 @@ impl Store {
     /// The saved routes, by scope. What cannot be read is set aside with a warning: the scopes
     /// themselves still tell most of it.
     pub fn load(&mut self) -> BTreeMap<String, Record> {
-        let text = match disk::read(&self.path) {
-            Ok(Some(text)) => text,
+        let saved = match disk::read(&self.path) {
             Ok(None) => return BTreeMap::new(),
-            Err(error) => {
-                log::warn!("{} cannot be read: {error}", self.path.display());
-                return BTreeMap::new();
-            }
+            Ok(Some(text)) => saved::parse(text),
+            Err(error) => Err(error.to_string()),
         };
-        match serde_json::from_slice::<OnDisk<Record>>(&text) {
-            Ok(disk) if disk.version == VERSION => {
-                self.written = Some(text.clone());
-                disk.routes
+        match saved {
+            Ok(saved) => {
+                for refused in &saved.refused {
+                    log::warn!("{}: {refused}", self.path.display());
+                }
+                self.written = Some(saved.text);
+                saved
+                    .records
                     .into_iter()
                     .map(|record| (record.route.unit.clone(), record))
                     .collect()
             }
-            Ok(disk) => self.set_aside(&format!("it has version {}, not {VERSION}", disk.version)),
-            Err(error) => self.set_aside(&error.to_string()),
+            Err(error) => {
+                let kept = disk::set_aside(&self.path);
+                log::warn!("{} is not used: {error}; {kept}", self.path.display());
+                BTreeMap::new()
+            }
         }
-    }
-
-    fn set_aside(&self, why: &str) -> BTreeMap<String, Record> {
-        let kept = disk::set_aside(&self.path);
-        log::warn!("{} is not used: {why}; {kept}", self.path.display());
-        BTreeMap::new()
     }
 
     /// Saves the routes when they differ from what is on disk, or when the last try failed.
