@@ -3,6 +3,7 @@
 mod chaos;
 mod client;
 mod demo;
+mod fuzz;
 mod harness;
 mod load;
 mod scenarios;
@@ -36,6 +37,12 @@ enum Command {
     /// Be a load.
     #[command(subcommand, hide = true)]
     Load(load::Mode),
+    /// Be a bus client that calls everything with anything.
+    #[command(hide = true)]
+    Fuzz {
+        /// What to do, as JSON.
+        task: String,
+    },
     /// Be a bus client that attaches itself to a class.
     #[command(hide = true)]
     AttachSelf {
@@ -79,6 +86,7 @@ fn act(command: Command) -> Result<u8> {
             _ => anyhow::bail!("nothing to do in the session: {words:?}"),
         },
         Command::Load(mode) => load::run(mode).map(|()| outcome::PASS),
+        Command::Fuzz { task } => fuzz::client(&task).map(|()| outcome::PASS),
         Command::AttachSelf { class } => client::attach_self(&class).map(|()| outcome::PASS),
     }
 }

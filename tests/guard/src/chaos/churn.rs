@@ -71,7 +71,7 @@ impl Churn {
     pub fn turn(&mut self) -> Result<()> {
         self.collect()?;
         if self.works.len() < AT_ONCE && !self.dice.one_in(4) {
-            let kind = *self.dice.pick(KINDS);
+            let kind = self.dice.pick(KINDS);
             let load = start(kind).with_context(|| format!("starting {kind:?}"))?;
             self.started += 1;
             self.works.push(Work { kind, load });

@@ -25,6 +25,11 @@ impl Dice {
         Dice(seed)
     }
 
+    /// Of this seed.
+    pub fn of(seed: u64) -> Dice {
+        Dice(seed)
+    }
+
     /// Another sequence, for a thread of its own.
     pub fn fork(&mut self) -> Dice {
         Dice(self.number())
@@ -50,8 +55,8 @@ impl Dice {
     }
 
     /// One of them.
-    pub fn pick<'a, T>(&mut self, from: &'a [T]) -> &'a T {
-        &from[self.below(from.len())]
+    pub fn pick<T: Copy>(&mut self, from: &[T]) -> T {
+        from[self.below(from.len())]
     }
 
     /// At most so long.

@@ -73,6 +73,8 @@ scenarios! {
     state_file_spoilt,
     slice_stopped_under_us,
     processes_taken_out,
+    bus_fuzz,
+    bus_fuzz_long,
     daemon_reexec_survived,
     activated_by_a_bus_call,
     attach_by_busctl_alone,
