@@ -25,9 +25,12 @@ pub struct Counts {
 }
 
 /// Runs the workspace's tests, those whose name contains `filter` if there is one.
-pub fn unit(workspace: &Workspace, filter: Option<&str>, tally: &mut Tally) -> Result<()> {
+pub fn unit(workspace: &Workspace, filters: &[String], tally: &mut Tally) -> Result<()> {
     let mut arguments = vec!["--workspace", "--no-fail-fast"];
-    arguments.extend(filter);
+    if !filters.is_empty() {
+        arguments.push("--");
+        arguments.extend(filters.iter().map(String::as_str));
+    }
     run(workspace, "unit", &arguments, tally)
 }
 

@@ -31,7 +31,7 @@ pub fn run(args: &Args) -> Result<u8> {
     let mut tally = Tally::new(ci);
     if args.wants(Tier::Unit) {
         let phase = Phase::begin("unit tests");
-        cargo_test::unit(&workspace, args.only.as_deref(), &mut tally)?;
+        cargo_test::unit(&workspace, &args.only, &mut tally)?;
         phase.end();
     }
     if args.wants(Tier::Container) || args.wants(Tier::Machine) {
@@ -45,7 +45,7 @@ pub fn run(args: &Args) -> Result<u8> {
             Err(error) => report.left_out("guests", Outcome::Failed(format!("{error:#}"))),
         }
         tally = report.tally();
-        if !args.quick && args.only.is_none() {
+        if !args.quick && args.only.is_empty() {
             let phase = Phase::begin("the guests' own promises");
             let container = args.wants(Tier::Container) && host::is_root();
             let machine = args.wants(Tier::Machine);

@@ -20,9 +20,9 @@ pub struct Args {
     /// Only these suites of the container tier.
     #[arg(long = "suite", value_name = "SUITE", value_parser = clap::builder::PossibleValuesParser::new(SUITES))]
     pub suites: Vec<String>,
-    /// Only scenarios whose name contains this; leaves out the unit tier unless it is asked for.
-    #[arg(long, value_name = "SUBSTRING")]
-    pub only: Option<String>,
+    /// Only scenarios whose name contains one of these; leaves out the unit tier unless it is asked for.
+    #[arg(long, value_name = "SUBSTRING", value_delimiter = ',')]
+    pub only: Vec<String>,
     /// Tests a development build of the product: quicker to build, another speed.
     #[arg(long)]
     pub dev: bool,
@@ -38,7 +38,7 @@ impl Args {
             return self.tiers.contains(&tier);
         }
         match tier {
-            Tier::Unit => self.only.is_none(),
+            Tier::Unit => self.only.is_empty(),
             Tier::Container => true,
             Tier::Machine => !self.quick,
         }
@@ -67,9 +67,7 @@ impl Args {
             .filter(|scenario| scenario.quick || !self.quick)
             .filter(|scenario| self.full || !scenario.full)
             .filter(|scenario| {
-                self.only
-                    .as_deref()
-                    .is_none_or(|part| scenario.name.contains(part))
+                self.only.is_empty() || self.only.iter().any(|part| scenario.name.contains(part))
             })
             .collect()
     }
@@ -137,11 +135,13 @@ mod tests {
     #[test]
     fn only_leaves_the_unit_tier_out_unless_it_is_asked_for() {
         let mut args = Args {
-            only: Some("ow".into()),
+            only: vec!["ow".into()],
             ..Args::default()
         };
         assert!(!args.wants(Tier::Unit));
         assert_eq!(names(&args, Tier::Container), ["slow"]);
+        args.only.push("wif".into());
+        assert_eq!(names(&args, Tier::Container), ["slow", "swift"]);
         args.tiers = vec![Tier::Unit];
         assert!(args.wants(Tier::Unit) && !args.wants(Tier::Container));
     }
