@@ -1,13 +1,34 @@
 //! Kinds of work.
 
-/// A kind of work with a slice. Its budget and weight are the slice's own unit settings: systemd has
-/// them already, so no second copy is kept here.
+use crate::budget::Budget;
+
+/// A kind of work with a slice. The budget of a slice that the guard ships is in its unit file, and no
+/// second copy is kept here.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Class {
     /// Its name: lower-case letters, digits and `_`, at most 32 bytes.
     pub name: String,
     /// Its slice, such as `heavy-workload.slice`.
     pub slice: String,
+    /// What the settings say of its budget: of a class with a slice of the user's own.
+    pub budget: Budget,
+    /// Commands that are routed into it, beside those that rules name.
+    pub patterns: Vec<String>,
+    /// Where `patterns` come from: `FILE:LINE`, or a variable; empty without any.
+    pub patterns_origin: String,
+}
+
+impl Class {
+    /// A class of which nothing but its slice is said.
+    pub fn new(name: &str, slice: &str) -> Class {
+        Class {
+            name: name.to_owned(),
+            slice: slice.to_owned(),
+            budget: Budget::default(),
+            patterns: Vec::new(),
+            patterns_origin: String::new(),
+        }
+    }
 }
 
 /// The longest class name, in bytes: scope names hold it and stay far below systemd's limit of 255.

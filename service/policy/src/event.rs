@@ -98,6 +98,8 @@ pub struct Process {
     pub reaped_usec: u64,
     /// It leads its session: a terminal's shell, or what was started apart from its parent.
     pub leads_session: bool,
+    /// It has a controlling terminal: somebody started it, or what started it, in one.
+    pub has_terminal: bool,
     /// Its arguments; empty for a zombie. Shared between samples while the program stays the same.
     pub argv: Arc<[Box<str>]>,
 }

@@ -25,7 +25,12 @@ pub enum Problem {
     },
     /// A slice has no budget of its own.
     #[error(
-        "{slice} has no CPUQuota, so {class} work is not bounded; install the guard's slice units"
+        "{slice} has no CPUQuota, so {class} work is not bounded; {}",
+        if crate::budget::is_shipped(slice) {
+            "install the guard's slice units".to_owned()
+        } else {
+            format!("set `quota` below [classes.{class}], or CPUQuota= in a unit file of the slice")
+        }
     )]
     NoBudget {
         /// The slice.
@@ -46,6 +51,32 @@ pub enum Problem {
         kernel: String,
         /// systemd's value.
         systemd: String,
+    },
+    /// systemd does not take what the settings of a class say.
+    #[error("systemd does not set {property} of {unit}: {why}")]
+    BudgetRefused {
+        /// The slice.
+        unit: String,
+        /// The property's name.
+        property: &'static str,
+        /// What systemd said.
+        why: String,
+    },
+    /// A controller that a class's budget needs is not the user manager's.
+    #[error(
+        "the {controller} controller is not delegated to the user manager ({controllers_file}), so `classes.{class}.{key}` is not enforced; \
+         as root, write the two lines `[Service]` and `Delegate=cpu cpuset io memory pids` into \
+         /etc/systemd/system/user@.service.d/delegate.conf, run `systemctl daemon-reload`, and log in again; or take the key out"
+    )]
+    NoController {
+        /// Such as `io`.
+        controller: &'static str,
+        /// The class.
+        class: String,
+        /// Its key.
+        key: &'static str,
+        /// The file that says so.
+        controllers_file: String,
     },
     /// The state folder cannot be written.
     #[error("the routes cannot be saved in {}: {error}; routing goes on, but a restart of the guard may have to guess where work came from", path.display())]

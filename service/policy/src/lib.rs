@@ -4,6 +4,7 @@
 //! follow; the daemon carries them out and reports each outcome as another event.
 
 pub mod action;
+pub mod budget;
 pub mod class;
 pub mod eligibility;
 pub mod engine;

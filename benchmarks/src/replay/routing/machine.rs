@@ -79,6 +79,7 @@ impl Machine {
             cpu_usec: self.used,
             reaped_usec: 0,
             leads_session: false,
+            has_terminal: false,
             argv: Arc::new([Box::from("a-program")]),
         }
     }

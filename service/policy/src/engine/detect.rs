@@ -80,7 +80,8 @@ impl Engine {
 
     /// Whether a process could be routed as far as it alone tells. Cheap, and false for nearly all.
     fn is_wanted(&self, seen: &Seen) -> bool {
-        (seen.known.is_some() || self.is_sustained(seen) || self.is_unusual(seen))
+        let by_cpu = self.is_sustained(seen) || self.is_unusual(seen);
+        (seen.known.is_some() || by_cpu && !self.is_apps_own(seen))
             && !seen.excluded
             && !seen.refused
             && !self.cooldowns.contains_key(&seen.id)
@@ -167,6 +168,9 @@ impl Engine {
                 cpu: tree.or(seen.cpu),
             };
             return Some((known.class.clone(), why));
+        }
+        if self.is_apps_own(seen) {
+            return None;
         }
         let enough = self.settings.routing.sustained_samples;
         let tree = seen.hot_samples < enough;

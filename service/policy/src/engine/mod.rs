@@ -5,6 +5,7 @@
 //! costs is in proportion to the processes that it shows; with adaptive routing, to all that are watched.
 
 pub mod adaptive;
+mod apps;
 mod detect;
 mod executed;
 pub(crate) mod meter;

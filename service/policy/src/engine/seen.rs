@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::adaptive::{Scored, command_of};
+use super::apps::is_app;
 use super::meter::{Meter, Reading};
 use super::trees::Tree;
 use crate::event::Process;
@@ -33,6 +34,10 @@ pub struct Seen {
     pub(super) ppid: u32,
     /// It leads its session, likewise.
     pub(super) leads_session: bool,
+    /// It has a controlling terminal, likewise.
+    pub(super) has_terminal: bool,
+    /// Its control group is of a desktop app's unit.
+    pub(super) of_app: bool,
     /// Its control group, likewise.
     pub(super) cgroup: Arc<str>,
     /// When `cpu` was measured.
@@ -68,6 +73,8 @@ impl Seen {
             id: process.id,
             ppid: process.ppid,
             leads_session: process.leads_session,
+            has_terminal: process.has_terminal,
+            of_app: is_app(&process.cgroup),
             cgroup: Arc::clone(&process.cgroup),
             cpu: None,
             hot_samples: 0,
@@ -92,9 +99,11 @@ impl Seen {
     pub(super) fn update(&mut self, process: &Process, now: Moment, settings: &Settings) {
         self.ppid = process.ppid;
         self.leads_session = process.leads_session;
+        self.has_terminal = process.has_terminal;
         self.cpu_usec = process.cpu_usec;
         self.reaped_usec = process.reaped_usec;
         if !Arc::ptr_eq(&self.cgroup, &process.cgroup) {
+            self.of_app = is_app(&process.cgroup);
             self.cgroup = Arc::clone(&process.cgroup);
         }
         let reading = self

@@ -4,6 +4,7 @@
 //! `npx`, `python -m`, `sh -c`) is code, in `unwrap`.
 
 mod interpreters;
+mod of_class;
 mod pattern;
 mod raw;
 mod rule;
@@ -32,7 +33,7 @@ const MAX_DEPTH: usize = 8;
 pub struct RuleName {
     /// Its file, as the layer names it.
     pub file: String,
-    /// The line on which it starts.
+    /// The line on which it starts; 0 for what has no lines, such as a variable.
     pub line: usize,
     /// Its name, unique in its file.
     pub name: String,
@@ -40,7 +41,10 @@ pub struct RuleName {
 
 impl fmt::Display for RuleName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{} ({})", self.file, self.line, self.name)
+        match self.line {
+            0 => write!(f, "{} ({})", self.file, self.name),
+            line => write!(f, "{}:{line} ({})", self.file, self.name),
+        }
     }
 }
 
@@ -121,6 +125,17 @@ impl RuleSet {
             found: format!("{:?}", rule.class),
         });
         Errors::none_or(mistakes.collect(), || ())
+    }
+
+    /// With the patterns of the classes in front: who names a command for one class means that before
+    /// what is said of it in general.
+    pub fn with_classes(self, settings: &Settings) -> RuleSet {
+        let mut rules: Vec<Rule> = settings.classes.iter().flat_map(of_class::rules).collect();
+        if rules.is_empty() {
+            return self;
+        }
+        rules.extend(self.rules);
+        RuleSet::index(rules)
     }
 
     /// How many rules there are.

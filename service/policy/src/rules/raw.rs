@@ -99,6 +99,7 @@ impl File<'_> {
             programs: self.patterns(table, "programs"),
             subcommands: self.subcommands(table),
             arguments: self.patterns(table, "arguments"),
+            every: Vec::new(),
             unless: self.patterns(table, "unless"),
             light: self.patterns(table, "light"),
             values: self.patterns(table, "values"),

@@ -15,6 +15,8 @@ pub struct Rule {
     pub subcommands: Vec<Vec<Pattern>>,
     /// At least one of these is among the arguments; none: any arguments.
     pub arguments: Vec<Pattern>,
+    /// Each of these is among the arguments.
+    pub every: Vec<Pattern>,
     /// None of these is among the options.
     pub unless: Vec<Pattern>,
     /// Operands that are light; when there are operands and all are light, the rule does not match.
@@ -46,6 +48,10 @@ impl Rule {
                         .iter()
                         .any(|pattern| pattern.matches_argument(arg))
                 }))
+            && self
+                .every
+                .iter()
+                .all(|pattern| args.iter().any(|arg| pattern.matches_argument(arg)))
             && (self.subcommands.is_empty()
                 || self
                     .subcommands

@@ -1,9 +1,11 @@
 //! The meaning of the settings as a whole: what cannot be together.
 
 use super::Settings;
+use super::class_keys::{self, CLASS_KEYS, PATTERNS, SLICE};
 use super::keys::{FIXED_CLASSES, KEYS, defaults};
-use super::layers::Values;
+use super::layers::{ClassValues, Values};
 use super::slice_name::holds;
+use crate::budget::{Property, is_shipped};
 use crate::class::Class;
 use crate::source::Mistake;
 
@@ -47,22 +49,67 @@ pub fn settings(
 
 fn classes(values: &Values, mistakes: &mut Vec<Mistake>) -> Vec<Class> {
     let mut classes = Vec::new();
-    for (name, (slice, origin)) in &values.classes {
-        if !slice.is_empty() {
-            classes.push(Class {
-                name: name.clone(),
-                slice: slice.clone(),
-            });
+    for (name, found) in &values.classes {
+        let mut class = Class::new(name, "");
+        for (key, (value, origin)) in CLASS_KEYS
+            .iter()
+            .filter_map(|key| Some((key, found.get(key.name)?)))
+        {
+            (key.apply)(&mut class, value, origin);
+        }
+        let bad = |key: &str, expected: &str, text: &str| Mistake::BadValue {
+            origin: found
+                .get(key)
+                .map_or_else(String::new, |(_, origin)| origin.clone()),
+            key: format!("classes.{name}.{key}"),
+            expected: expected.to_owned(),
+            found: text.to_owned(),
+        };
+        if !class.slice.is_empty() {
+            mistakes.extend(class_alone(&class, found, bad));
+            classes.push(class);
         } else if FIXED_CLASSES.contains(&name.as_str()) {
-            mistakes.push(Mistake::BadValue {
-                origin: origin.clone(),
-                key: format!("classes.{name}.slice"),
-                expected: "a slice, since this class cannot be taken away".to_owned(),
-                found: "empty".to_owned(),
-            });
+            let expected = "a slice, since this class cannot be taken away";
+            mistakes.push(bad(SLICE, expected, "empty"));
         }
     }
     classes
+}
+
+/// What a class cannot have, whatever the others are.
+fn class_alone(
+    class: &Class,
+    found: &ClassValues,
+    bad: impl Fn(&str, &str, &str) -> Mistake,
+) -> Vec<Mistake> {
+    let mut mistakes = Vec::new();
+    if class.name == PROTECTED && !class.patterns.is_empty() {
+        mistakes.push(bad(
+            PATTERNS,
+            "left out, since who is protected is the person's word (`workload-guard protect`)",
+            "a list",
+        ));
+    }
+    // One place for a budget: the unit file, where there is one of ours.
+    if is_shipped(&class.slice) && !class.budget.is_empty() {
+        for property in Property::ALL {
+            let Some((value, _)) = found
+                .get(property.key())
+                .filter(|(value, _)| *value != class_keys::Value::None)
+            else {
+                continue;
+            };
+            let slice = &class.slice;
+            mistakes.push(bad(
+                property.key(),
+                &format!(
+                    "left out, since the budget of {slice} is in its unit file (`systemctl --user edit {slice}`)"
+                ),
+                &value.to_string(),
+            ));
+        }
+    }
+    mistakes
 }
 
 /// Two classes in one slice have one budget; and protected work is inside no other budget.
@@ -116,6 +163,7 @@ fn class_pair(values: &Values, class: &Class) -> (String, String) {
     let origin = values
         .classes
         .get(&class.name)
+        .and_then(|found| found.get(SLICE))
         .map_or("", |(_, origin)| origin);
     (
         format!("classes.{}.slice = {:?}", class.name, class.slice),

@@ -21,11 +21,11 @@ pub struct Key {
 }
 
 /// Every CPU of a machine with 1,024 of them, which is more than any that runs a user's session.
-const ALL_CPUS: f64 = 100.0 * 1024.0;
+pub(super) const ALL_CPUS: f64 = 100.0 * 1024.0;
 /// The longest time that makes sense between two attempts.
 const A_DAY: f64 = 86_400.0;
 
-/// Every key with a fixed name. `classes.NAME.slice` is beside it, since its names are free.
+/// Every key with a fixed name. Those of classes are in `class_keys`, since classes are named freely.
 pub const KEYS: &[Key] = &[
     Key {
         name: "watch.parent_units",
@@ -206,9 +206,12 @@ pub const KEYS: &[Key] = &[
     },
 ];
 
+/// The class of browser automation, which has patterns of its own; without them nothing is routed into it.
+pub const BROWSER: &str = "browser";
+
 /// Classes that are there without being named, with their slices.
 pub const CLASSES: &[(&str, &str)] = &[
-    ("browser", "browser-automation.slice"),
+    (BROWSER, "browser-automation.slice"),
     ("heavy", "heavy-workload.slice"),
     ("protected", "protected-workload.slice"),
 ];
@@ -224,10 +227,7 @@ pub fn defaults() -> Settings {
     }
     settings.classes = CLASSES
         .iter()
-        .map(|(name, slice)| Class {
-            name: (*name).to_owned(),
-            slice: (*slice).to_owned(),
-        })
+        .map(|(name, slice)| Class::new(name, slice))
         .collect();
     settings
 }

@@ -216,7 +216,7 @@ impl Kind {
     }
 }
 
-fn toml_number(value: &DeValue<'_>) -> Option<f64> {
+pub(super) fn toml_number(value: &DeValue<'_>) -> Option<f64> {
     match value {
         DeValue::Integer(number) => i64::from_str_radix(number.as_str(), number.radix())
             .ok()

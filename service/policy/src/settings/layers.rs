@@ -5,22 +5,25 @@ use std::collections::BTreeMap;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::keys::{CLASSES, KEYS};
+use super::Effective;
+use super::class_keys::{self, CLASS_KEYS, PATTERNS, SLICE, nearest_class_key};
+use super::keys::{BROWSER, CLASSES, KEYS};
 use super::kind::Value;
-use super::{Effective, slice_name};
 use crate::class::is_class_name;
 use crate::source::{Layer, Mistake, Notes, describe, nearest, similar};
 
 /// Says that nothing set it.
 pub const DEFAULT: &str = "default";
-const SLICE: &str = "slice";
+
+/// What the layers say of one class: by the name of the key, the value and its origin.
+pub type ClassValues = BTreeMap<&'static str, (class_keys::Value, String)>;
 
 /// The values that hold, each with its origin.
 pub struct Values {
     /// As [`KEYS`].
     pub keys: Vec<(Value, String)>,
-    /// The slice of each class, by name; an empty one takes the class away.
-    pub classes: BTreeMap<String, (String, String)>,
+    /// Each class, by name.
+    pub classes: BTreeMap<String, ClassValues>,
 }
 
 impl Default for Values {
@@ -29,11 +32,13 @@ impl Default for Values {
             .iter()
             .map(|key| ((key.default)(), DEFAULT.to_owned()))
             .collect();
+        let default = |value| (value, DEFAULT.to_owned());
         let class = |(name, slice): &(&str, &str)| {
-            (
-                (*name).to_owned(),
-                ((*slice).to_owned(), DEFAULT.to_owned()),
-            )
+            let mut values = ClassValues::from([(SLICE, default(class_keys::Value::slice(slice)))]);
+            if *name == BROWSER {
+                values.insert(PATTERNS, default(class_keys::Value::List(Vec::new())));
+            }
+            ((*name).to_owned(), values)
         };
         Values {
             keys,
@@ -60,14 +65,13 @@ impl Values {
                 value: value.to_string(),
                 origin: origin.clone(),
             });
-        let classes = self
-            .classes
-            .iter()
-            .map(|(name, (slice, origin))| Effective {
-                key: format!("classes.{name}.{SLICE}"),
-                value: toml::Value::String(slice.clone()).to_string(),
+        let classes = self.classes.iter().flat_map(|(name, values)| {
+            values.iter().map(move |(key, (value, origin))| Effective {
+                key: format!("classes.{name}.{key}"),
+                value: value.to_string(),
                 origin: origin.clone(),
-            });
+            })
+        });
         fixed.chain(classes).collect()
     }
 }
@@ -158,33 +162,29 @@ impl Reader<'_> {
     }
 
     fn class(&mut self, class: &str, at: usize, keys: &DeTable<'_>) {
+        let mut found = self.values.classes.remove(class).unwrap_or_default();
         for (name, value) in keys {
             let full = format!("classes.{class}.{}", name.as_ref());
-            if name.as_ref() != SLICE {
+            let Some(key) = CLASS_KEYS.iter().find(|key| key.name == name.as_ref()) else {
                 let meant =
-                    nearest(name.as_ref(), [SLICE]).map(|key| format!("classes.{class}.{key}"));
+                    nearest_class_key(name.as_ref()).map(|key| format!("classes.{class}.{key}"));
                 self.notes.unknown(name.span().start, full, meant);
                 continue;
-            }
-            let slice = value.as_ref().as_str();
-            match slice.filter(|slice| slice.is_empty() || slice_name::is_slice_name(slice)) {
-                Some(slice) => {
+            };
+            match key.read(value) {
+                Ok(good) => {
                     let origin = self.notes.layer.at(name.span().start);
-                    self.values
-                        .classes
-                        .insert(class.to_owned(), (slice.to_owned(), origin));
+                    found.insert(key.name, (good, origin));
                 }
-                None => self.notes.bad_value(
-                    value.span().start,
-                    &full,
-                    slice_name::EXPECTED,
-                    describe(value.as_ref()),
-                ),
+                Err((offset, wrong)) => self.notes.bad_value(offset, &full, &key.expected(), wrong),
             }
         }
-        if !keys.contains_key(SLICE) && !self.values.classes.contains_key(class) {
+        if found.contains_key(SLICE) {
+            self.values.classes.insert(class.to_owned(), found);
+        } else if !keys.contains_key(SLICE) {
             let what = format!("the class `{class}`");
-            self.notes.missing(at, what, SLICE, slice_name::EXPECTED);
+            self.notes
+                .missing(at, what, SLICE, super::slice_name::EXPECTED);
         }
     }
 }

@@ -5,12 +5,14 @@
 //! whole.
 
 mod check;
+mod class_keys;
 mod keys;
 mod kind;
 mod layers;
 mod shadow;
 mod slice_name;
 mod variables;
+pub mod watch;
 
 #[cfg(test)]
 mod tests;

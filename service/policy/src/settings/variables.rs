@@ -1,6 +1,7 @@
 //! The variables of the environment, which the Python original had.
 
-use super::keys::KEYS;
+use super::class_keys::{PATTERNS, patterns_of_variable};
+use super::keys::{BROWSER, KEYS};
 use super::layers::Values;
 use crate::source::{Mistake, nearest};
 
@@ -24,8 +25,10 @@ pub const NOT_SUPPORTED: &[&str] = &[
     "QUOTA_SCHED_DELAY_HIGH_MS",
     "QUOTA_SCHED_DELAY_LOW_MS",
     "HISTORY_INTERVAL_SEC",
-    "BROWSER_PROCESS_PATTERN",
 ];
+
+/// The variable of `classes.browser.patterns`, several with commas in between.
+pub const BROWSER_PATTERN: &str = "BROWSER_PROCESS_PATTERN";
 
 /// Lays the variables over `values`; the last of several with one name wins.
 pub fn read(
@@ -38,6 +41,10 @@ pub fn read(
         let Some(name) = variable.strip_prefix(PREFIX) else {
             continue;
         };
+        if name == BROWSER_PATTERN {
+            browser(variable, text, values, warnings);
+            continue;
+        }
         let Some(at) = KEYS.iter().position(|key| key.variable == name) else {
             warnings.push(ignored(variable, name));
             continue;
@@ -59,6 +66,19 @@ pub fn read(
     }
 }
 
+/// An empty one takes the patterns of the files away: detection of browsers is off then.
+fn browser(variable: &str, text: &str, values: &mut Values, warnings: &mut Vec<String>) {
+    match values.classes.get_mut(BROWSER) {
+        Some(class) => {
+            let found = patterns_of_variable(text);
+            class.insert(PATTERNS, (found, variable.to_owned()));
+        }
+        None => warnings.push(format!(
+            "{variable} is ignored: there is no class `{BROWSER}`"
+        )),
+    }
+}
+
 fn ignored(variable: &str, name: &str) -> String {
     if NOT_SUPPORTED.contains(&name) {
         return format!("{variable} is not supported in this version, ignored");
@@ -66,6 +86,7 @@ fn ignored(variable: &str, name: &str) -> String {
     let known = KEYS
         .iter()
         .map(|key| key.variable)
+        .chain([BROWSER_PATTERN])
         .chain(NOT_SUPPORTED.iter().copied());
     match nearest(name, known) {
         Some(meant) => format!("{variable} is unknown, ignored; did you mean {PREFIX}{meant}?"),

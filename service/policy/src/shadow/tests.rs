@@ -30,6 +30,7 @@ fn process(pid: u32, cpu_usec: u64, line: &str) -> Process {
         cpu_usec,
         reaped_usec: 0,
         leads_session: false,
+        has_terminal: false,
         argv: line.split(' ').map(Box::from).collect(),
     }
 }

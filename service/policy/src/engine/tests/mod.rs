@@ -1,6 +1,7 @@
 //! Tests of the engine: a small machine on which processes run and moves succeed or fail as told.
 
 mod adaptive;
+mod apps;
 mod executed;
 mod golden;
 mod known;
@@ -58,6 +59,7 @@ struct Running {
     /// Of children that ended.
     reaped_usec: u64,
     leads_session: bool,
+    has_terminal: bool,
 }
 
 fn as_process(pid: u32, process: &Running) -> Process {
@@ -68,6 +70,7 @@ fn as_process(pid: u32, process: &Running) -> Process {
         cpu_usec: process.cpu_usec,
         reaped_usec: process.reaped_usec,
         leads_session: process.leads_session,
+        has_terminal: process.has_terminal,
         argv: Arc::clone(&process.argv),
     }
 }
@@ -110,6 +113,7 @@ impl Machine {
             cpu_usec: 0,
             reaped_usec: 0,
             leads_session: false,
+            has_terminal: false,
         };
         self.processes.insert(pid, process);
     }

@@ -251,6 +251,7 @@ fn a_circle_of_parents_is_no_endless_loop() {
         cpu_usec,
         reaped_usec: 0,
         leads_session: false,
+        has_terminal: false,
         argv: argv("hog"),
     };
     let mut asked = Vec::new();

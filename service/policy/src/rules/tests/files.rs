@@ -1,5 +1,6 @@
 //! Rule files: layers, mistakes, classes.
 
+use crate::class::Class;
 use crate::rules::{RuleSet, shipped_layers};
 use crate::settings::{Layer, Settings};
 
@@ -176,4 +177,61 @@ fn options_with_values_and_bundles_are_read_as_getopt_does() {
             "{light:?}"
         );
     }
+}
+
+#[test]
+fn a_class_of_the_users_takes_rules_of_the_users() {
+    let mine = layer(
+        "/home/u/rules.d/60-inference.toml",
+        "[[rule]]\nname = \"serve\"\nclass = \"inference\"\nreason = \"serves a model\"\nprograms = [\"my-serve\"]\n",
+    );
+    let rules = RuleSet::parse(&[mine]).expect("valid");
+    let errors = rules
+        .check(&Settings::default())
+        .expect_err("no such class")
+        .to_string();
+    assert_eq!(
+        errors,
+        "/home/u/rules.d/60-inference.toml:1: `serve.class` must be one of the classes browser, heavy, not \"inference\""
+    );
+    let mut settings = Settings::default();
+    settings
+        .classes
+        .push(Class::new("inference", "inference.slice"));
+    assert_eq!(rules.check(&settings), Ok(()));
+    assert_eq!(
+        rules.matches(&["my-serve"]).expect("a match").class,
+        "inference"
+    );
+}
+
+#[test]
+fn patterns_of_a_class_come_before_rules_and_look_through_wrappers() {
+    let mut settings = Settings::default();
+    let mut class = Class::new("ci", "ci.slice");
+    class.patterns = vec!["cargo --workspace".into(), "chrom* --headless*".into()];
+    class.patterns_origin = "guard.toml:7".into();
+    settings.classes.push(class);
+    let rules = RuleSet::shipped().with_classes(&settings);
+    let class_of = |line: &str| {
+        let argv: Vec<&str> = line.split(' ').collect();
+        rules.matches(&argv).map(|found| found.class)
+    };
+    for (line, class) in [
+        ("cargo build --workspace", Some("ci")),
+        ("nice cargo test --workspace -q", Some("ci")),
+        ("cargo build", Some("heavy")),
+        ("/opt/chrome/chrome --headless=new --x", Some("ci")),
+        ("chromium --headless", Some("ci")),
+        ("chromium", None),
+        ("vim chrome --headless", None),
+    ] {
+        assert_eq!(class_of(line).as_deref(), class, "{line}");
+    }
+    let found = rules.matches(&["chrome", "--headless"]).expect("a match");
+    assert_eq!(found.rule.to_string(), "guard.toml:7 (classes.ci.patterns)");
+    assert_eq!(
+        found.reason,
+        "`chrom* --headless*` is a pattern of class ci"
+    );
 }

@@ -4,6 +4,7 @@ use super::super::keys::{CLASSES, KEYS};
 use super::super::kind::Kind;
 use super::super::{Mistake, Settings, Sources, load, variables};
 use super::{env, file, good};
+use crate::budget::Amount;
 
 const EXAMPLE: &str = include_str!("../../../../../config/guard.toml");
 
@@ -47,13 +48,50 @@ fn the_example_shows_every_key_with_its_default() {
 
 #[test]
 fn the_example_names_every_variable() {
-    for key in KEYS {
-        let name = format!("{}{}", variables::PREFIX, key.variable);
+    let names = KEYS.iter().map(|key| key.variable);
+    for name in names.chain([variables::BROWSER_PATTERN]) {
+        let name = format!("{}{name}", variables::PREFIX);
         assert!(
             EXAMPLE.contains(&name),
             "{name} is not in config/guard.toml"
         );
     }
+}
+
+/// The class of one's own that the example describes: `# ` and what stands below `[classes.inference]`.
+#[test]
+fn the_class_of_ones_own_in_the_example_works() {
+    let start = EXAMPLE.find("# [classes.inference]").expect("it is there");
+    let text: Vec<&str> = EXAMPLE[start..]
+        .lines()
+        .map(|line| line.strip_prefix("# ").expect("a comment"))
+        .collect();
+    let loaded = good(&file(&text.join("\n")));
+    let class = loaded.settings.class("inference").expect("the class");
+    assert_eq!(class.budget.quota_usec_per_sec, Some(3_000_000));
+    assert_eq!(class.budget.memory_high, Some(Amount::Absolute(8 << 30)));
+    let shown: Vec<_> = loaded
+        .effective
+        .iter()
+        .filter_map(|row| {
+            Some((
+                row.key.strip_prefix("classes.inference.")?,
+                row.value.as_str(),
+            ))
+        })
+        .collect();
+    assert_eq!(
+        shown,
+        [
+            ("io_weight", "50"),
+            ("memory_high", "\"8G\""),
+            ("patterns", r#"["llama-server", "python* *train*.py"]"#),
+            ("quota", "300"),
+            ("slice", "\"inference.slice\""),
+            ("tasks_max", "\"512\""),
+            ("weight", "50"),
+        ]
+    );
 }
 
 /// A value other than the default, as TOML and as a variable.

@@ -55,7 +55,7 @@ fn classes_are_checked() {
 slice = \"a.slice\"
 [classes.x]
 slice = \"b.scope\"
-quota = 100
+quotas = 100
 [classes.heavy]
 slice = \"\"
 [classes.root]
@@ -65,9 +65,40 @@ slice = \"-.slice\"
     guard.toml:1: the class `ci` lacks `slice`: the name of a slice unit, such as "app.slice"
     guard.toml:2: `classes.Heavy` must be named with lower-case letters, digits and `_`, at most 32 of them, not "Heavy"
     guard.toml:5: `classes.x.slice` must be the name of a slice unit, such as "app.slice", not the string "b.scope"
-    guard.toml:6: unknown key `classes.x.quota`
+    guard.toml:6: unknown key `classes.x.quotas`, did you mean `classes.x.quota`?
     guard.toml:8: `classes.heavy.slice` must be a slice, since this class cannot be taken away, not empty
     guard.toml:10: `classes.root.slice` must be a slice other than the root of all slices, not "-.slice"
+    "#);
+}
+
+#[test]
+fn budgets_of_classes_are_checked() {
+    let text = "\
+[classes.x]
+slice = \"x.slice\"
+quota = 0
+weight = 0
+io_weight = 10001
+memory_high = \"4GB\"
+tasks_max = \"1K\"
+patterns = [\"make\", \" \"]
+CPUQuota = 3
+[classes.heavy]
+quota = 300
+[classes.protected]
+patterns = [\"vim\"]
+weight = \"none\"
+";
+    insta::assert_snapshot!(errors(&file(text)), @r#"
+    guard.toml:3: `classes.x.quota` must be a number above 0 and at most 102400 (percent of one logical CPU), or "none", not the number 0
+    guard.toml:4: `classes.x.weight` must be a whole number from 1 to 10000, or "none", not the number 0
+    guard.toml:5: `classes.x.io_weight` must be a whole number from 1 to 10000, or "none", not the number 10001
+    guard.toml:6: `classes.x.memory_high` must be bytes, such as 4294967296 or "4G" (K, M, G, T), or "50%", "infinity" or "none", not the string "4GB"
+    guard.toml:7: `classes.x.tasks_max` must be a whole number from 1, or "10%", "infinity" or "none", not the string "1K"
+    guard.toml:8: `classes.x.patterns` must be a list of strings, each a program's name and perhaps arguments, with `*` for any characters, not the string " "
+    guard.toml:9: unknown key `classes.x.CPUQuota`, did you mean `classes.x.quota`?
+    guard.toml:11: `classes.heavy.quota` must be left out, since the budget of heavy-workload.slice is in its unit file (`systemctl --user edit heavy-workload.slice`), not 300
+    guard.toml:13: `classes.protected.patterns` must be left out, since who is protected is the person's word (`workload-guard protect`), not a list
     "#);
 }
 

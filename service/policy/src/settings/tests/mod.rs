@@ -4,6 +4,7 @@ mod example;
 mod mistakes;
 mod precedence;
 mod shadow;
+mod watch;
 
 use super::{Layer, Loaded, Sources, load};
 

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::budget::{Amount, Budget};
+
 use super::super::variables::{NOT_SUPPORTED, PREFIX};
 use super::super::{Settings, Sources, load};
 use super::{env, file, good, layer, origin};
@@ -128,6 +130,70 @@ fn a_class_can_be_added_moved_and_taken_away() {
         ))
         .is_ok()
     );
+}
+
+#[test]
+fn a_budget_is_laid_over_key_by_key_and_none_undoes_it() {
+    let sources = Sources {
+        files: vec![
+            layer(
+                "/etc/guard.toml",
+                "[classes.ci]\nslice = \"ci.slice\"\nquota = 150\nmemory_high = \"50%\"\ntasks_max = 0x10\n",
+            ),
+            layer(
+                "~/guard.toml",
+                "[classes.ci]\nquota = \"none\"\nweight = 20\n",
+            ),
+        ],
+        env: Vec::new(),
+    };
+    let loaded = good(&sources);
+    let budget = &loaded.settings.class("ci").expect("the class").budget;
+    assert_eq!(
+        *budget,
+        Budget {
+            weight: Some(20),
+            memory_high: Some(Amount::Permyriad(5000)),
+            tasks_max: Some(Amount::Absolute(16)),
+            ..Budget::default()
+        }
+    );
+    assert_eq!(
+        origin(&loaded, "classes.ci.quota"),
+        ("\"none\"", "~/guard.toml:2")
+    );
+    assert_eq!(
+        origin(&loaded, "classes.ci.memory_high"),
+        ("\"50%\"", "/etc/guard.toml:4")
+    );
+}
+
+#[test]
+fn browsers_are_looked_for_when_a_pattern_says_how() {
+    assert_eq!(
+        good(&file(""))
+            .settings
+            .class("browser")
+            .expect("built in")
+            .patterns,
+        [""; 0]
+    );
+    let loaded = good(&env(&[(
+        "WORKLOAD_GUARD_BROWSER_PROCESS_PATTERN",
+        "chrome --headless*, chrome-headless-shell,",
+    )]));
+    assert_eq!(
+        loaded.settings.class("browser").expect("built in").patterns,
+        ["chrome --headless*", "chrome-headless-shell"]
+    );
+    assert_eq!(
+        origin(&loaded, "classes.browser.patterns"),
+        (
+            r#"["chrome --headless*", "chrome-headless-shell"]"#,
+            "WORKLOAD_GUARD_BROWSER_PROCESS_PATTERN"
+        )
+    );
+    assert_eq!(loaded.warnings, [""; 0]);
 }
 
 #[test]

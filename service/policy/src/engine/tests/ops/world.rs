@@ -70,6 +70,7 @@ impl Running {
             cpu_usec: self.cpu_usec,
             reaped_usec: self.reaped_usec,
             leads_session: self.leads_session(),
+            has_terminal: false,
             argv: Arc::clone(&self.argv),
         }
     }
