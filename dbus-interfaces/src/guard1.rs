@@ -47,6 +47,13 @@ pub trait Guard1Backend: Send + Sync + 'static {
         caller: Option<OwnedUniqueName>,
         pid: u32,
     ) -> impl Future<Output = Result<String, GuardError>> + Send;
+    /// Behind `Watch` (`add`) and `Unwatch`: answers what is watched then.
+    fn watch(
+        &self,
+        caller: Option<OwnedUniqueName>,
+        units: Vec<String>,
+        add: bool,
+    ) -> impl Future<Output = Result<Vec<String>, GuardError>> + Send;
     /// Behind `Reload`.
     fn reload(&self) -> impl Future<Output = Result<(), GuardError>> + Send;
     /// Behind `ListWorkloads`.
@@ -185,6 +192,38 @@ impl<B: Guard1Backend> Guard1<B> {
         self.0.statistics()
     }
 
+    /// Watches more slices from now on, by a file of the guard's own among the user's settings
+    /// (guard.toml.d/50-watch.toml); no other file is changed.
+    ///
+    /// @units: 1 to 64 slices, such as `app.slice`, with everything nested in them.
+    /// @watched: every slice that is watched now.
+    ///
+    /// Errors: InvalidSettings, also where a variable or a later file says what is watched and would win.
+    /// Nothing is changed then.
+    #[zbus(out_args("watched"))]
+    async fn watch(
+        &self,
+        #[zbus(header)] header: Header<'_>,
+        units: Vec<String>,
+    ) -> Result<Vec<String>, GuardError> {
+        self.0.watch(sender(&header), units, true).await
+    }
+
+    /// Watches these slices no longer. What was routed from them comes back as before.
+    ///
+    /// @units: slices that are watched by themselves, as the property Watched lists them.
+    /// @watched: every slice that is watched now.
+    ///
+    /// Errors: InvalidSettings, as for Watch.
+    #[zbus(out_args("watched"))]
+    async fn unwatch(
+        &self,
+        #[zbus(header)] header: Header<'_>,
+        units: Vec<String>,
+    ) -> Result<Vec<String>, GuardError> {
+        self.0.watch(sender(&header), units, false).await
+    }
+
     /// Reads the settings again. With InvalidSettings the old ones stay in force.
     async fn reload(&self) -> Result<(), GuardError> {
         self.0.reload().await
@@ -235,7 +274,8 @@ impl<B: Guard1Backend> Guard1<B> {
     }
 
     /// The classes: name, slice, the quota that the kernel enforces (percent of one logical CPU, 0 for
-    /// none) and the weight that counts between classes.
+    /// none), the weight that counts between classes, `memory.high` in bytes, `io.weight` and `pids.max` (0
+    /// for none), and which of these come from the guard's settings; the others are from unit files.
     #[zbus(property)]
     fn classes(&self) -> Vec<ClassRow> {
         self.0.classes()

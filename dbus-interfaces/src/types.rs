@@ -111,6 +111,15 @@ pub struct ClassRow {
     /// The weight that counts against the other classes: `cpu.weight` of the outermost slice below
     /// the user manager; 0 when the kernel has none there.
     pub weight: u32,
+    /// `memory.high` of the slice in bytes; 0 when none.
+    pub memory_high: u64,
+    /// `io.weight`, likewise of the outermost slice that has one; 0 when the kernel has none there.
+    pub io_weight: u32,
+    /// `pids.max` of the slice; 0 when none.
+    pub tasks_max: u64,
+    /// Which of these come from the guard's settings (`quota`, `weight`, `memory_high`, `io_weight`,
+    /// `tasks_max`); the others are from the slice's unit file.
+    pub from_settings: Vec<String>,
 }
 
 /// One row of `Watched`: a unit whose processes the guard looks at.
@@ -167,7 +176,7 @@ mod tests {
     #[test]
     fn the_signatures_are_what_the_golden_xml_promises() {
         assert_eq!(WorkloadRow::SIGNATURE.to_string(), "(oussdssst)");
-        assert_eq!(ClassRow::SIGNATURE.to_string(), "(ssuu)");
+        assert_eq!(ClassRow::SIGNATURE.to_string(), "(ssuututas)");
         assert_eq!(WatchedRow::SIGNATURE.to_string(), "(su)");
         assert_eq!(StatisticsRow::SIGNATURE.to_string(), "(stddd)");
         assert_eq!(SettingRow::SIGNATURE.to_string(), "(sss)");

@@ -61,6 +61,14 @@ impl Guard1Backend for Fake {
     ) -> Result<String, GuardError> {
         Ok("/a".into())
     }
+    async fn watch(
+        &self,
+        _caller: Option<OwnedUniqueName>,
+        units: Vec<String>,
+        _add: bool,
+    ) -> Result<Vec<String>, GuardError> {
+        Ok(units)
+    }
     async fn reload(&self) -> Result<(), GuardError> {
         Ok(())
     }
@@ -97,6 +105,10 @@ impl Guard1Backend for Fake {
             slice: "heavy-workload.slice".into(),
             quota: 400,
             weight: 100,
+            memory_high: 0,
+            io_weight: 0,
+            tasks_max: 0,
+            from_settings: vec![],
         }]
     }
     fn routed_total(&self) -> u64 {
