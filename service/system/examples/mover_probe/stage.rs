@@ -216,17 +216,11 @@ pub fn order(root: ProcId, placement: Placement) -> Move {
 }
 
 pub fn heavy() -> Class {
-    Class {
-        name: "heavy".to_owned(),
-        slice: "heavy-workload.slice".to_owned(),
-    }
+    Class::new("heavy", "heavy-workload.slice")
 }
 
 pub fn protected() -> Class {
-    Class {
-        name: "protected".to_owned(),
-        slice: "protected-workload.slice".to_owned(),
-    }
+    Class::new("protected", "protected-workload.slice")
 }
 
 /// A program, if it is installed.

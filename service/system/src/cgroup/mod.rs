@@ -206,6 +206,26 @@ impl CgroupFs {
         self.parsed(path, "cpu.weight", |text| text.trim().parse().ok())
     }
 
+    /// `memory.high` in bytes; `Some(None)` is `max`. `None` where the memory controller is not enabled.
+    pub fn memory_high(&self, path: &str) -> Option<Option<u64>> {
+        self.parsed(path, "memory.high", limit)
+    }
+
+    /// `pids.max`; `Some(None)` is `max`. `None` where the pids controller is not enabled.
+    pub fn pids_max(&self, path: &str) -> Option<Option<u64>> {
+        self.parsed(path, "pids.max", limit)
+    }
+
+    /// The group's own `io.weight`, 1 to 10000. `None` where the io controller is not enabled.
+    pub fn io_weight(&self, path: &str) -> Option<u64> {
+        self.parsed(path, "io.weight", |text| {
+            let own = text
+                .lines()
+                .find_map(|line| line.strip_prefix("default "))?;
+            own.trim().parse().ok()
+        })
+    }
+
     /// The controllers that the group may use for itself (`cgroup.controllers`).
     pub fn controllers(&self, path: &str) -> Option<Vec<String>> {
         self.parsed(path, "cgroup.controllers", |text| {
@@ -236,6 +256,14 @@ impl CgroupFs {
                 None
             }
         }
+    }
+}
+
+/// A number, or `max`.
+fn limit(text: &str) -> Option<Option<u64>> {
+    match text.trim() {
+        "max" => Some(None),
+        number => number.parse().ok().map(Some),
     }
 }
 

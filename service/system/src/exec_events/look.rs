@@ -74,6 +74,7 @@ fn read(proc: &ProcFs, pid: u32, cgroup: Arc<str>) -> Option<Process> {
         cpu_usec: stat.cpu_usec(),
         reaped_usec: stat.reaped_usec(),
         leads_session: stat.session == pid,
+        has_terminal: stat.tty_nr != 0,
         argv: argv.into(),
     })
 }

@@ -176,6 +176,7 @@ impl Table {
             cpu_usec: stat.cpu_usec(),
             reaped_usec: stat.reaped_usec(),
             leads_session: stat.session == pid,
+            has_terminal: stat.tty_nr != 0,
             argv,
         })
     }

@@ -6,12 +6,16 @@
 //! Description that it has already.
 
 mod budget;
+mod given;
+mod limits;
+mod runtime;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use async_io::Timer;
 use futures_lite::FutureExt;
+use guard_policy::budget::{Property, UnitSetting, unit_settings};
 use guard_policy::class::{Class, slice_chain};
 use guard_policy::health::Problem;
 use workload_guard_dbus::systemd1::{ManagerProxy, error_name};
@@ -23,6 +27,9 @@ use zvariant::Value;
 use crate::cgroup::CgroupFs;
 use crate::units::{self, UnitView};
 use budget::{Enforced, Wanted, differences};
+pub use given::{Given, GivenBudgets};
+use limits::Limits;
+pub use runtime::set_properties;
 
 /// How long all calls of one inspection may take together.
 const INSPECTION: Duration = Duration::from_secs(10);
@@ -82,7 +89,10 @@ async fn inspect_within(
     };
     look.or(late).await.unwrap_or_else(|error| Inspection {
         problems: vec![Problem::NoSystemd(error)],
-        classes: classes.iter().map(|class| row(class, None, None)).collect(),
+        classes: classes
+            .iter()
+            .map(|class| row(class, None, None, Limits::default()))
+            .collect(),
         ..Inspection::default()
     })
 }
@@ -120,12 +130,14 @@ impl<'a> Inspector<'a> {
     /// An error is one of the connection or of the manager as a whole.
     async fn inspect(&self, classes: &[Class], parents: &[String]) -> zbus::Result<Inspection> {
         let mut found = Inspection::default();
-        let controllers_file = self.missing_controller().await?;
-        match &controllers_file {
-            Some(file) => found.problems.push(Problem::NoCpuController {
-                controllers_file: file.clone(),
-            }),
-            None => found.capabilities.push(CPU_CONTROLLER.to_owned()),
+        let (controllers, controllers_file) = self.controllers().await?;
+        let has_cpu = controllers.iter().any(|name| name == "cpu");
+        if has_cpu {
+            found.capabilities.push(CPU_CONTROLLER.to_owned());
+        } else {
+            found.problems.push(Problem::NoCpuController {
+                controllers_file: controllers_file.clone(),
+            });
         }
         let mut units: BTreeSet<&str> = classes.iter().map(|class| class.slice.as_str()).collect();
         units.extend(parents.iter().map(String::as_str));
@@ -137,9 +149,16 @@ impl<'a> Inspector<'a> {
                 Err(problem) => found.problems.push(problem),
             }
         }
-        if controllers_file.is_some() {
+        for setting in unit_settings(classes, parents) {
+            let problem = self
+                .limit(&setting, &controllers, &controllers_file)
+                .await?;
+            found.problems.extend(problem);
+        }
+        if !has_cpu {
             // Neither quotas nor weights can hold, and one problem says so.
-            found.classes = classes.iter().map(|class| row(class, None, None)).collect();
+            let row = |class: &Class| row(class, None, None, self.limits(&class.slice, &found));
+            found.classes = classes.iter().map(row).collect();
             return Ok(found);
         }
         let mut seen = BTreeMap::new();
@@ -156,9 +175,11 @@ impl<'a> Inspector<'a> {
                 wanted.push(*want);
                 enforced.push(hold.clone());
             }
-            let bounded = wanted
-                .iter()
-                .any(|wanted: &Wanted| wanted.quota_usec_per_sec.is_some());
+            // A class of the user's own may be bounded by something else.
+            let bounded = !class.budget.is_empty()
+                || wanted
+                    .iter()
+                    .any(|wanted: &Wanted| wanted.quota_usec_per_sec.is_some());
             if !bounded && found.cgroups.contains_key(&class.slice) {
                 let (slice, class) = (class.slice.clone(), class.name.clone());
                 found.problems.push(Problem::NoBudget { slice, class });
@@ -171,25 +192,61 @@ impl<'a> Inspector<'a> {
                 .iter()
                 .filter_map(Enforced::quota_percent)
                 .reduce(f64::min);
-            found.classes.push(row(class, quota, weight));
+            let limits = self.limits(&class.slice, &found);
+            found.classes.push(row(class, quota, weight, limits));
         }
         Ok(found)
     }
 
-    /// The file that says that the user manager lacks the cpu controller; `None` when it has it.
-    async fn missing_controller(&self) -> zbus::Result<Option<String>> {
+    /// The controllers that the user manager has, and the file that says so.
+    async fn controllers(&self) -> zbus::Result<(Vec<String>, String)> {
         let group = self.manager.control_group().await?;
         let group = if group.is_empty() { "/" } else { &group };
-        let has = self
-            .cgroups
-            .controllers(group)
-            .is_some_and(|names| names.iter().any(|name| name == "cpu"));
+        let names = self.cgroups.controllers(group).unwrap_or_default();
         let file = self
             .cgroups
             .root()
             .join(group.trim_start_matches('/'))
             .join("cgroup.controllers");
-        Ok((!has).then(|| file.display().to_string()))
+        Ok((names, file.display().to_string()))
+    }
+
+    /// What keeps memory, IO or tasks from being bounded as the settings say.
+    async fn limit(
+        &self,
+        setting: &UnitSetting,
+        controllers: &[String],
+        controllers_file: &str,
+    ) -> zbus::Result<Option<Problem>> {
+        let controller = setting.property.controller();
+        if controller == "cpu" {
+            return Ok(None);
+        }
+        if !controllers.iter().any(|name| name == controller) {
+            return Ok(Some(Problem::NoController {
+                controller,
+                class: setting.class.clone(),
+                key: setting.property.key(),
+                controllers_file: controllers_file.to_owned(),
+            }));
+        }
+        let view = units::view(self.connection, &setting.unit).await?;
+        Ok(limits::difference(self.cgroups, &view, setting))
+    }
+
+    /// What the kernel holds beside the CPU, of the slice itself; of weights, that of the outermost slice.
+    fn limits(&self, slice: &str, found: &Inspection) -> Limits {
+        let Some(cgroup) = found.cgroups.get(slice) else {
+            return Limits::default();
+        };
+        let depth = slice_chain(slice).len() - 1;
+        let outermost = (0..depth).fold(cgroup.as_str(), |path, _| {
+            path.rsplit_once('/').map_or(path, |(outer, _)| outer)
+        });
+        Limits {
+            io_weight: Limits::read(self.cgroups, outermost).io_weight,
+            ..Limits::read(self.cgroups, cgroup)
+        }
     }
 
     /// The control group of a unit; a slice is started for it.
@@ -227,19 +284,17 @@ impl<'a> Inspector<'a> {
             return Ok(first);
         }
         let same = [("Description", Value::from(view.text("Description")))];
-        if let Err(error) = self.manager.set_unit_properties(slice, true, &same).await {
-            if units::error_name(&error).is_none() {
-                return Err(error);
+        let view = match set_properties(self.connection, &self.manager, slice, &same).await {
+            Ok(view) => view,
+            Err(error) if units::error_name(&error).is_none() => return Err(error),
+            Err(error) => {
+                log::warn!(
+                    "the budget of {slice} could not be applied again: {}",
+                    words(&error)
+                );
+                return Ok(first);
             }
-            log::warn!(
-                "the budget of {slice} could not be applied again: {}",
-                words(&error)
-            );
-            return Ok(first);
-        }
-        // systemd writes the kernel's files when it is done with its calls: one more round trip makes
-        // sure that this was.
-        let view = units::view(self.connection, slice).await?;
+        };
         let second = self.compare(slice, &view);
         if second.1.is_empty() {
             log::info!("the budget of {slice} was not in the kernel, and is now");
@@ -320,13 +375,29 @@ fn state(view: &UnitView) -> String {
     words.join(", ")
 }
 
-fn row(class: &Class, quota: Option<f64>, weight: Option<u64>) -> ClassRow {
+fn row(class: &Class, quota: Option<f64>, weight: Option<u64>, limits: Limits) -> ClassRow {
+    let budget = &class.budget;
+    let set = [
+        (Property::Quota, budget.quota_usec_per_sec.is_some()),
+        (Property::Weight, budget.weight.is_some()),
+        (Property::MemoryHigh, budget.memory_high.is_some()),
+        (Property::IoWeight, budget.io_weight.is_some()),
+        (Property::TasksMax, budget.tasks_max.is_some()),
+    ];
     ClassRow {
         name: class.name.clone(),
         slice: class.slice.clone(),
         // Rounded up, since 0 means none.
         quota: quota.map_or(0, |percent| percent.ceil() as u32),
         weight: weight.map_or(0, |weight| weight as u32),
+        memory_high: limits.memory_high.unwrap_or(0),
+        io_weight: limits.io_weight.map_or(0, |weight| weight as u32),
+        tasks_max: limits.tasks_max.unwrap_or(0),
+        from_settings: set
+            .iter()
+            .filter(|(_, is_set)| *is_set)
+            .map(|(property, _)| property.key().to_owned())
+            .collect(),
     }
 }
 

@@ -1,5 +1,7 @@
 //! Against a small systemd of our own on a socket pair, with recorded control groups.
 
+mod own;
+
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::fs;
@@ -37,6 +39,8 @@ struct Fake {
     tree: tempfile::TempDir,
     units: RefCell<HashMap<String, Unit>>,
     calls: RefCell<Vec<String>>,
+    /// `MemoryHigh` of the units that have one.
+    memory: RefCell<HashMap<String, u64>>,
     /// The kernel's files are not written, whatever is asked.
     stubborn: bool,
     /// Slices that cannot be started.
@@ -49,6 +53,7 @@ impl Fake {
             tree: tempfile::tempdir().unwrap(),
             units: RefCell::default(),
             calls: RefCell::default(),
+            memory: RefCell::default(),
             stubborn: false,
             masked: &[],
         };
@@ -128,7 +133,26 @@ impl Fake {
                 own(Value::from(unit.quota)),
             ),
             ("CPUWeight".to_owned(), own(Value::from(unit.weight))),
+            (
+                "MemoryHigh".to_owned(),
+                own(Value::from(
+                    self.memory.borrow().get(name).copied().unwrap_or(u64::MAX),
+                )),
+            ),
         ])
+    }
+
+    fn set(&self, unit: &str, name: &str, number: u64) {
+        let mut units = self.units.borrow_mut();
+        let found = units.get_mut(unit).unwrap();
+        match name {
+            "CPUQuotaPerSecUSec" => found.quota = number,
+            "CPUWeight" => found.weight = number,
+            "MemoryHigh" => {
+                self.memory.borrow_mut().insert(unit.to_owned(), number);
+            }
+            other => panic!("{other} is not set by this module"),
+        }
     }
 
     async fn answer(&self, connection: &Connection, message: &Message) -> zbus::Result<()> {
@@ -168,9 +192,26 @@ impl Fake {
                     body.deserialize()?;
                 assert!(runtime, "nothing may outlive the login");
                 assert_eq!(properties.len(), 1);
-                assert_eq!(properties[0].0, "Description");
-                assert_eq!(*properties[0].1, Value::from(format!("About {unit}")));
-                self.calls.borrow_mut().push(format!("set {unit}"));
+                let name = properties[0].0.as_str();
+                let told = match &*properties[0].1 {
+                    Value::U64(number) => {
+                        self.set(&unit, name, *number);
+                        format!("set {unit} {name}={number}")
+                    }
+                    Value::U32(scale) => {
+                        // Of a machine with 16 GB.
+                        let amount = u128::from(*scale) * 16_000_000_000 / u128::from(u32::MAX);
+                        let amount = u64::try_from(amount).unwrap();
+                        self.set(&unit, name.strip_suffix("Scale").unwrap(), amount);
+                        format!("set {unit} {name}={scale}")
+                    }
+                    text => {
+                        assert_eq!(name, "Description");
+                        assert_eq!(*text, Value::from(format!("About {unit}")));
+                        format!("set {unit}")
+                    }
+                };
+                self.calls.borrow_mut().push(told);
                 if !self.stubborn {
                     self.apply(&unit);
                 }
@@ -226,10 +267,7 @@ impl Fake {
 }
 
 fn heavy() -> Vec<Class> {
-    vec![Class {
-        name: "heavy".to_owned(),
-        slice: "heavy-workload.slice".to_owned(),
-    }]
+    vec![Class::new("heavy", "heavy-workload.slice")]
 }
 
 /// A fake whose heavy slices have their budgets, in systemd and in the kernel.
