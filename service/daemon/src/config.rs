@@ -44,16 +44,9 @@ impl Config {
         let texts = guard_files::installed(folders).map_err(|error| error.to_string())?;
         let mut rules = shipped_layers();
         rules.extend(texts.rules);
-        let env = std::env::vars_os()
-            .filter_map(|(name, value)| {
-                let name = name.into_string().ok()?;
-                name.starts_with(VARIABLE_PREFIX)
-                    .then(|| (name, value.to_string_lossy().into_owned()))
-            })
-            .collect();
         let loaded = settings::load(&Sources {
             files: texts.settings,
-            env,
+            env: variables(),
         });
         let rules = RuleSet::parse(&rules);
         match (loaded, rules) {
@@ -61,6 +54,7 @@ impl Config {
                 rules
                     .check(&loaded.settings)
                     .map_err(|error| error.to_string())?;
+                let rules = rules.with_classes(&loaded.settings);
                 Ok(Config {
                     settings: Arc::new(loaded.settings),
                     rules: Arc::new(rules),
@@ -78,6 +72,27 @@ impl Config {
             (Ok(_), Err(two)) => Err(two.to_string()),
         }
     }
+}
+
+/// The settings below `folders` and in the environment, as they are now.
+///
+/// The error names the file that cannot be read.
+pub fn sources(folders: &[PathBuf]) -> Result<Sources, String> {
+    let texts = guard_files::installed(folders).map_err(|error| error.to_string())?;
+    Ok(Sources {
+        files: texts.settings,
+        env: variables(),
+    })
+}
+
+fn variables() -> Vec<(String, String)> {
+    std::env::vars_os()
+        .filter_map(|(name, value)| {
+            let name = name.into_string().ok()?;
+            name.starts_with(VARIABLE_PREFIX)
+                .then(|| (name, value.to_string_lossy().into_owned()))
+        })
+        .collect()
 }
 
 #[cfg(test)]

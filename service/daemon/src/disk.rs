@@ -100,6 +100,18 @@ pub fn write(path: &Path, text: &[u8]) -> io::Result<()> {
     written
 }
 
+/// Removes a file; one that is not there is no error.
+///
+/// # Errors
+///
+/// Those of the system.
+pub fn remove(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::PermissionsExt;

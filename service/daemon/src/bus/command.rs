@@ -53,6 +53,15 @@ pub enum Command {
         /// Where its processes are then.
         answer: Answer<String>,
     },
+    /// Watch more slices, or these no longer.
+    Watch {
+        /// Slices.
+        units: Vec<String>,
+        /// More, or no longer.
+        add: bool,
+        /// What is watched then.
+        answer: Answer<Vec<String>>,
+    },
     /// Read the settings again.
     Reload {
         /// Done, or what is wrong with them.

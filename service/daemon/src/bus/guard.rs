@@ -18,6 +18,9 @@ const MAX_PIDS: usize = 256;
 /// Descriptors per `AttachFds`; a message carries no more anyway.
 const MAX_FDS: usize = 16;
 
+/// Slices per `Watch`; the settings take no more.
+const MAX_UNITS: usize = 64;
+
 /// Serves [`Guard1Backend`].
 pub struct GuardObject {
     /// To ask the bus who called.
@@ -127,6 +130,25 @@ impl Guard1Backend for GuardObject {
         };
         self.commands
             .ask(|answer| Command::ReleaseProcess { pid, answer })
+            .await
+    }
+
+    async fn watch(
+        &self,
+        caller: Option<OwnedUniqueName>,
+        units: Vec<String>,
+        add: bool,
+    ) -> Result<Vec<String>, GuardError> {
+        // Only the guard's own user changes its settings.
+        caller::pid(&self.connection, caller).await?;
+        if units.is_empty() || units.len() > MAX_UNITS {
+            return Err(GuardError::InvalidSettings(format!(
+                "{} units in one call; name 1 to {MAX_UNITS} slices",
+                units.len()
+            )));
+        }
+        self.commands
+            .ask(|answer| Command::Watch { units, add, answer })
             .await
     }
 

@@ -79,6 +79,7 @@ impl Health {
 impl Guard {
     /// Starts slices that are not, compares budgets with the kernel's, and logs what changed.
     pub(super) async fn check_health(&mut self) {
+        self.apply_budgets().await;
         let settings = &self.config.settings;
         self.health.inspection = slices::inspect(
             &self.connection,
@@ -87,6 +88,10 @@ impl Guard {
             &settings.watch.parent_units,
         )
         .await;
+        self.health
+            .inspection
+            .problems
+            .extend_from_slice(self.budgets.problems());
         self.health.checked = Some(Instant::now());
         let now: BTreeSet<Problem> = self.health.problems(self.unsaved()).cloned().collect();
         for problem in now.difference(&self.health.told) {

@@ -3,6 +3,7 @@
 //! Whatever happens becomes a [`Wake`]; the engine decides what follows; moves run one after the other
 //! beside the loop, and their outcomes come back as further wakes.
 
+mod budgets;
 mod health;
 mod learning;
 mod moves;
@@ -11,6 +12,7 @@ mod publish;
 mod reconcile;
 mod requests;
 mod taken;
+mod watch;
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
@@ -44,6 +46,7 @@ use crate::record::Record;
 use crate::signals::Signals;
 use crate::store::Store;
 
+use budgets::Budgets;
 use health::Health;
 use learning::Learning;
 use moves::{Finished, Jobs};
@@ -100,6 +103,7 @@ pub struct Guard {
     store: Store,
     health: Health,
     learning: Learning,
+    budgets: Budgets,
     jobs: Jobs,
     /// systemd was reloaded or replaced: what it has is to be compared with what we know.
     reconcile_due: bool,
@@ -144,6 +148,7 @@ impl Guard {
             store: Store::new(&paths.runtime),
             health: Health::new(problem),
             learning: Learning::new(LearnedFile::new(paths.state.as_deref())),
+            budgets: Budgets::load(&paths.runtime),
             jobs: Jobs::default(),
             reconcile_due: false,
             routes: BTreeMap::new(),
@@ -237,10 +242,12 @@ impl Guard {
                 }
                 Wake::Command(Command::Reload { answer }) => {
                     let outcome = self.reload();
-                    next_sample =
-                        next_sample.min(Instant::now() + self.config.settings.sampling.interval);
-                    self.check_health().await;
-                    self.publish().await;
+                    next_sample = next_sample.min(self.look_after_reload().await);
+                    let _ = answer.send(outcome);
+                }
+                Wake::Command(Command::Watch { units, add, answer }) => {
+                    let outcome = self.watch(&units, add);
+                    next_sample = next_sample.min(self.look_after_reload().await);
                     let _ = answer.send(outcome);
                 }
                 Wake::Command(command) => self.command(command).await,
@@ -256,11 +263,19 @@ impl Guard {
         }
         self.notifier.stopping();
         self.save_learned(Duration::ZERO);
+        self.put_budgets_back().await;
         log::info!(
             "stopping; {} workloads stay where they are, bounded by their slices",
             self.routes.len()
         );
         Ok(())
+    }
+
+    /// Brings slices and bus up to settings that may be new; answers when the next sample is due.
+    async fn look_after_reload(&mut self) -> Instant {
+        self.check_health().await;
+        self.publish().await;
+        Instant::now() + self.config.settings.sampling.interval
     }
 
     /// Time since the guard started, which is all that the engine needs.

@@ -33,7 +33,7 @@ impl Guard {
                 ))),
             },
             Command::ReleaseUnit { unit, answer } => self.release(unit, answer),
-            Command::Reload { .. } => unreachable!("the loop handles it, since it changes the loop's pace"),
+            Command::Watch { .. } | Command::Reload { .. } => unreachable!("the loop handles it, since it changes the loop's pace"),
         }
     }
 
