@@ -31,8 +31,11 @@ JSON, one object:
   capabilities   [name]: what this machine offers
   exec_events    `active`, or why the kernel does not tell of new programs
   exec_events_lost  events that a look at everything made good
-  classes        [{name, slice, quota, weight}]
-                 quota in percent of one logical CPU, 0 for none
+  classes        [{name, slice, quota, weight, memory_high, io_weight,
+                 tasks_max, from_settings}]
+                 quota in percent of one logical CPU, memory_high in bytes,
+                 0 for none; from_settings: which of them the guard's
+                 settings say, the others are from unit files
   watched        [{unit, processes}]
   workloads      [{path, pid, class, reason, cpu, source, control_group,
                  command, since_usec}]
@@ -59,6 +62,16 @@ JSON, one object:
                  mean and deviation in percent of one logical CPU,
                  score null while too little is known
 Keys are kept; new ones may be added.";
+
+const WATCH_HELP: &str = "\
+In the slices that are watched, heavy work is routed. The guard keeps the list in a file of its own among the \
+settings (guard.toml.d/50-watch.toml) and puts it in force at once; no other file is changed.
+
+app.slice holds what a desktop starts. With it, builds in any terminal are routed, by name or by their CPU \
+use; terminals, editors, browsers and other apps stay where they are, and so do their own helpers, whatever they use.
+
+JSON: a list of {unit, processes}: the slices and how many processes each holds. Keys are kept; new ones may \
+be added.";
 
 const PROTECT_HELP: &str = "\
 The command replaces this program: the same PID, terminal and exit status. All that it starts is watched, and \
@@ -151,6 +164,22 @@ pub enum Command {
         /// Something other than showing them
         #[command(subcommand)]
         action: Option<ConfigAction>,
+    },
+    /// Show which slices are watched, watch more of them, or some no longer
+    #[command(after_help = WATCH_HELP)]
+    Watch {
+        /// Slices such as app.slice, with everything nested in them
+        #[arg(value_name = "UNIT")]
+        units: Vec<String>,
+        /// Watch them no longer
+        #[arg(long, requires = "units")]
+        remove: bool,
+        /// Show what is watched, as without a UNIT
+        #[arg(long, conflicts_with_all = ["units", "remove"])]
+        list: bool,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
     },
     /// Have the guard read its settings again
     Reload,

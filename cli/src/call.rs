@@ -65,6 +65,13 @@ pub enum Answer {
     Stats(Stats),
     /// To [`Call::Config`].
     Settings(Vec<SettingRow>),
+    /// To [`Call::Watched`] and [`Call::Watch`].
+    Watched {
+        /// What is watched now.
+        rows: Vec<WatchedRow>,
+        /// What was added or taken away, and which of the two.
+        change: Option<(Vec<String>, bool)>,
+    },
     /// To [`Call::Reload`].
     Reloaded,
     /// To [`Call::Attach`] and [`Call::Route`].
@@ -84,6 +91,20 @@ pub async fn perform(guard: &Guard1Proxy<'_>, call: &Call) -> Result<Answer, Cli
         Call::Status { .. } => Answer::Status(Box::new(status(guard).await?)),
         Call::Stats { .. } => Answer::Stats(stats(guard).await?),
         Call::Config { .. } => Answer::Settings(guard.settings().await?),
+        Call::Watched { .. } => Answer::Watched {
+            rows: guard.watched().await?,
+            change: None,
+        },
+        Call::Watch { units, add, .. } => {
+            match add {
+                true => guard.watch(units.clone()).await?,
+                false => guard.unwatch(units.clone()).await?,
+            };
+            Answer::Watched {
+                rows: guard.watched().await?,
+                change: Some((units.clone(), *add)),
+            }
+        }
         Call::Reload => {
             guard.reload().await?;
             Answer::Reloaded

@@ -89,7 +89,14 @@ fn check(texts: &Texts) -> Result<String, CliError> {
 }
 
 fn test_rule(texts: &Texts, argv: &[String]) -> Result<String, CliError> {
-    let rules = rules(texts).map_err(CliError::Failed)?;
+    let sources = Sources {
+        files: texts.settings.clone(),
+        env: Vec::new(),
+    };
+    let loaded = settings::load(&sources).map_err(|errors| CliError::Failed(errors.to_string()))?;
+    let rules = rules(texts)
+        .map_err(CliError::Failed)?
+        .with_classes(&loaded.settings);
     match rules.matches(argv) {
         Some(found) => Ok(format!(
             "{}: {} [{}]\n",

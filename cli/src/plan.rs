@@ -58,6 +58,20 @@ pub enum Call {
         /// As JSON.
         json: bool,
     },
+    /// What is watched.
+    Watched {
+        /// As JSON.
+        json: bool,
+    },
+    /// Watch more, or some no longer.
+    Watch {
+        /// Slices.
+        units: Vec<String>,
+        /// More, or no longer.
+        add: bool,
+        /// As JSON.
+        json: bool,
+    },
     /// Read the settings again.
     Reload,
     /// Put processes into a class.
@@ -88,7 +102,11 @@ impl Call {
     pub fn json(&self) -> bool {
         matches!(
             self,
-            Call::Status { json: true } | Call::Stats { json: true } | Call::Config { json: true }
+            Call::Status { json: true }
+                | Call::Stats { json: true }
+                | Call::Config { json: true }
+                | Call::Watched { json: true }
+                | Call::Watch { json: true, .. }
         )
     }
 }
@@ -116,6 +134,19 @@ pub fn plan(command: Command, shell: Option<&OsStr>) -> Plan {
             action: Some(ConfigAction::Check { files }),
             ..
         } => Plan::Offline(Offline::CheckConfig(files)),
+        Command::Watch { units, json, .. } if units.is_empty() => {
+            Plan::Call(Call::Watched { json })
+        }
+        Command::Watch {
+            units,
+            remove,
+            json,
+            ..
+        } => Plan::Call(Call::Watch {
+            units,
+            add: !remove,
+            json,
+        }),
         Command::Reload => Plan::Call(Call::Reload),
         Command::Attach {
             pids,

@@ -239,3 +239,21 @@ fn without_a_bus_the_way_out_is_told() {
     };
     assert!(err.contains(expected), "{err}");
 }
+
+#[test]
+fn watch_asks_the_guard_and_says_what_it_means() {
+    let Some(bus) = Bus::start() else { return };
+    let guard = FakeGuard::on(&bus, None);
+    let (status, out, _) = run(bus.cli().args(["watch", "app.slice", "x.slice"]));
+    assert_eq!(status, 0);
+    assert!(out.contains("any terminal of the desktop"), "{out}");
+    let (status, out, _) = run(bus.cli().args(["watch", "--remove", "app.slice"]));
+    assert_eq!(status, 0);
+    assert!(out.contains("no longer watched"), "{out}");
+    let (_, out, _) = run(bus.cli().args(["watch", "--list", "--json"]));
+    assert!(serde_json::from_str::<serde_json::Value>(&out).unwrap()[0]["unit"].is_string());
+    assert_eq!(
+        guard.calls(),
+        ["watch app.slice x.slice", "unwatch app.slice"]
+    );
+}

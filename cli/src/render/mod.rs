@@ -5,6 +5,7 @@ mod stats;
 mod status;
 mod style;
 mod table;
+mod watch;
 
 pub use style::Style;
 
@@ -19,6 +20,8 @@ pub fn answer(answer: &Answer, json: bool, style: &Style) -> String {
         Answer::Stats(answer) => stats::text(answer, style),
         Answer::Settings(rows) if json => config::json(rows),
         Answer::Settings(rows) => config::text(rows, style),
+        Answer::Watched { rows, .. } if json => watch::json(rows),
+        Answer::Watched { rows, change } => watch::text(rows, change.as_ref(), style),
         Answer::Reloaded => "settings read again\n".into(),
         Answer::Moved { pids: 1, class } => {
             format!("1 process and its descendants are in {class}\n")

@@ -1,7 +1,7 @@
 //! `status`.
 
 use serde::Serialize;
-use workload_guard_dbus::types::WorkloadRow;
+use workload_guard_dbus::types::{ClassRow, WorkloadRow};
 
 use super::style::{Style, Tone, ago, fit, fit_end, short_cgroup};
 use super::table::{Align, Table};
@@ -28,6 +28,10 @@ struct Class<'a> {
     slice: &'a str,
     quota: u32,
     weight: u32,
+    memory_high: u64,
+    io_weight: u32,
+    tasks_max: u64,
+    from_settings: &'a [String],
 }
 
 #[derive(Serialize)]
@@ -73,6 +77,10 @@ pub fn json(status: &Status) -> String {
                 slice: &row.slice,
                 quota: row.quota,
                 weight: row.weight,
+                memory_high: row.memory_high,
+                io_weight: row.io_weight,
+                tasks_max: row.tasks_max,
+                from_settings: &row.from_settings,
             })
             .collect(),
         watched: status
@@ -149,37 +157,77 @@ pub fn text(status: &Status, style: &Style) -> String {
     lines.join("\n")
 }
 
+/// A column that is there when a class has something in it.
+type Extra = (&'static str, fn(&ClassRow) -> Option<String>);
+
+const EXTRAS: &[Extra] = &[
+    ("MEMORY", |row| some(row.memory_high).map(size)),
+    ("IO WEIGHT", |row| {
+        some(row.io_weight.into()).map(|weight| weight.to_string())
+    }),
+    ("TASKS", |row| {
+        some(row.tasks_max).map(|tasks| tasks.to_string())
+    }),
+    ("SET BY", |row| {
+        (!row.from_settings.is_empty())
+            .then(|| format!("settings ({})", row.from_settings.join(", ")))
+    }),
+];
+
 fn classes(status: &Status) -> Table {
-    let mut table = Table::new(&[
+    let extras: Vec<&Extra> = EXTRAS
+        .iter()
+        .filter(|(_, cell)| status.classes.iter().any(|row| cell(row).is_some()))
+        .collect();
+    let mut columns = vec![
         ("CLASS", Align::Left),
         ("QUOTA", Align::Right),
         ("WEIGHT", Align::Right),
         ("WORKLOADS", Align::Right),
         ("SLICE", Align::Left),
-    ]);
+    ];
+    columns.extend(extras.iter().map(|(name, _)| (*name, Align::Left)));
+    let mut table = Table::new(&columns);
     for row in &status.classes {
         let count = status
             .workloads
             .iter()
             .filter(|workload| workload.class == row.name)
             .count();
-        table.row(vec![
+        let mut cells = vec![
             row.name.clone(),
-            if row.quota == 0 {
-                "none".into()
-            } else {
-                format!("{}%", row.quota)
-            },
-            if row.weight == 0 {
-                "none".into()
-            } else {
-                row.weight.to_string()
-            },
+            some(row.quota.into()).map_or("none".into(), |quota| format!("{quota}%")),
+            some(row.weight.into()).map_or("none".into(), |weight| weight.to_string()),
             count.to_string(),
             row.slice.clone(),
-        ]);
+        ];
+        cells.extend(extras.iter().map(|(name, cell)| {
+            let empty = if *name == "SET BY" {
+                "unit file"
+            } else {
+                "none"
+            };
+            cell(row).unwrap_or_else(|| empty.into())
+        }));
+        table.row(cells);
     }
     table
+}
+
+/// 0 is how the guard spells none.
+fn some(number: u64) -> Option<u64> {
+    (number != 0).then_some(number)
+}
+
+/// Bytes as systemd writes them, with one digit after the point.
+fn size(bytes: u64) -> String {
+    let unit = [(40, "T"), (30, "G"), (20, "M"), (10, "K")]
+        .into_iter()
+        .find(|(shift, _)| bytes >> shift > 0);
+    match unit {
+        Some((shift, suffix)) => format!("{:.1}{suffix}", bytes as f64 / (1u64 << shift) as f64),
+        None => bytes.to_string(),
+    }
 }
 
 fn watched(status: &Status) -> Table {
@@ -224,8 +272,7 @@ fn nothing_watched(status: &Status, style: &Style) -> Vec<String> {
     vec![
         style.paint(Tone::Warn, &head),
         "  workload-guard protect CMD      starts a command there; what it starts is watched".into(),
-        "  parent_units = [\"app.slice\"]    below [watch] in ~/.config/linux-workload-guard/guard.toml watches all apps"
-            .into(),
+        "  workload-guard watch app.slice  watches all apps of the desktop; builds in any terminal are routed".into(),
     ]
 }
 

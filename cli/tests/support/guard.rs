@@ -76,6 +76,17 @@ impl Guard1Backend for Backend {
             .map(|_| "/user.slice/a.scope".into())
     }
 
+    async fn watch(
+        &self,
+        _: Option<OwnedUniqueName>,
+        units: Vec<String>,
+        add: bool,
+    ) -> Result<Vec<String>, GuardError> {
+        let word = if add { "watch" } else { "unwatch" };
+        self.note(format!("{word} {}", units.join(" ")))?;
+        Ok(units)
+    }
+
     async fn reload(&self) -> Result<(), GuardError> {
         self.note("reload".into()).map(drop)
     }
@@ -146,6 +157,10 @@ impl Guard1Backend for Backend {
             slice: "heavy-workload.slice".into(),
             quota: 400,
             weight: 100,
+            memory_high: 0,
+            io_weight: 0,
+            tasks_max: 0,
+            from_settings: vec![],
         }]
     }
 

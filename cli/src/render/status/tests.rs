@@ -29,12 +29,20 @@ fn busy() -> Status {
                 slice: "heavy-workload.slice".into(),
                 quota: 400,
                 weight: 100,
+                memory_high: 0,
+                io_weight: 0,
+                tasks_max: 0,
+                from_settings: vec![],
             },
             ClassRow {
                 name: "protected".into(),
                 slice: "protected-workload.slice".into(),
                 quota: 0,
                 weight: 0,
+                memory_high: 0,
+                io_weight: 0,
+                tasks_max: 0,
+                from_settings: vec![],
             },
         ],
         watched: vec![WatchedRow {
@@ -118,10 +126,7 @@ fn an_empty_watched_slice_is_told_with_both_ways_out() {
         "{text}"
     );
     assert!(text.contains("workload-guard protect CMD"), "{text}");
-    assert!(
-        text.contains("parent_units = [\"app.slice\"]    below [watch]"),
-        "{text}"
-    );
+    assert!(text.contains("workload-guard watch app.slice"), "{text}");
     assert!(text.contains("no workloads"), "{text}");
     assert!(!super::text(&busy(), &plain(None)).contains("ways out"));
 }
@@ -140,6 +145,35 @@ fn by_what_new_programs_are_seen_is_told_with_the_reason() {
     assert_eq!(
         line("a container", 0),
         "new programs are seen by: samples every 2 s (a container)"
+    );
+}
+
+#[test]
+fn a_class_of_ones_own_shows_all_of_its_budget_and_who_set_it() {
+    let mut status = idle();
+    status.classes.push(ClassRow {
+        name: "inference".into(),
+        slice: "inference.slice".into(),
+        quota: 300,
+        weight: 50,
+        memory_high: 3 << 29,
+        io_weight: 0,
+        tasks_max: 512,
+        from_settings: vec!["quota".into(), "memory_high".into()],
+    });
+    let text = text(&status, &plain(None));
+    let lines: Vec<&str> = text
+        .lines()
+        .skip_while(|line| !line.starts_with("CLASS"))
+        .collect();
+    assert_eq!(
+        lines[..4],
+        [
+            "CLASS      QUOTA  WEIGHT  WORKLOADS  SLICE                     MEMORY  TASKS  SET BY",
+            "heavy       400%     100          0  heavy-workload.slice      none    none   unit file",
+            "protected   none    none          0  protected-workload.slice  none    none   unit file",
+            "inference   300%      50          0  inference.slice           1.5G    512    settings (quota, memory_high)",
+        ]
     );
 }
 
@@ -166,8 +200,10 @@ fn the_json_keys_are_those_of_the_help() {
             "exec_events": "active",
             "exec_events_lost": 0,
             "classes": [
-                {"name": "heavy", "slice": "heavy-workload.slice", "quota": 400, "weight": 100},
-                {"name": "protected", "slice": "protected-workload.slice", "quota": 0, "weight": 0},
+                {"name": "heavy", "slice": "heavy-workload.slice", "quota": 400, "weight": 100,
+                 "memory_high": 0, "io_weight": 0, "tasks_max": 0, "from_settings": []},
+                {"name": "protected", "slice": "protected-workload.slice", "quota": 0, "weight": 0,
+                 "memory_high": 0, "io_weight": 0, "tasks_max": 0, "from_settings": []},
             ],
             "watched": [{"unit": "app.slice", "processes": 12}],
             "workloads": [{
