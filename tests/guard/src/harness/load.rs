@@ -144,8 +144,8 @@ impl Spec {
     }
 }
 
-/// A link to this program under another name.
-fn program_named(name: &str) -> Result<PathBuf> {
+/// A link to this program under another name, as `$HOME/bin/NAME`.
+pub fn program_named(name: &str) -> Result<PathBuf> {
     let path = Path::new(HOME).join("bin").join(name);
     if !path.is_symlink() {
         fs::create_dir_all(Path::new(HOME).join("bin"))?;

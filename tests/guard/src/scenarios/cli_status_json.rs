@@ -37,7 +37,7 @@ fn run(session: &Session) -> Verdict {
     for list in ["/state_reasons", "/capabilities", "/classes", "/watched"] {
         ensure!(at(list)?.is_array(), "{list}: {text}");
     }
-    for key in ["name", "slice", "quota", "weight"] {
+    for key in ["name", "slice", "quota", "weight", "memory_high", "io_weight", "tasks_max", "from_settings"] {
         at(&format!("/classes/0/{key}"))?;
     }
     for key in ["unit", "processes"] {

@@ -106,6 +106,8 @@ scenarios! {
     exec_to_heavy_latency,
     lost_events_are_made_good,
     fork_storm,
+    app_slice_desktop_session,
+    class_of_ones_own,
 }
 
 /// The scenario of that name.
