@@ -20,6 +20,20 @@ pub enum Action {
         /// The call that waits for it, if any.
         ticket: Option<Ticket>,
     },
+    /// Answer a call that wanted a hold: this is its cookie.
+    Held {
+        /// The call.
+        ticket: Ticket,
+        /// The cookie.
+        id: u64,
+    },
+    /// Answer a call that ended holds.
+    Unheld {
+        /// The call.
+        ticket: Ticket,
+        /// How many.
+        ended: u32,
+    },
     /// Answer a call that is refused without a move.
     Refuse {
         /// The call.
@@ -117,6 +131,10 @@ pub enum RecoverCause {
     Released,
     /// The recovery of an earlier guard was cut off half-way.
     Resumed,
+    /// It was placed for as long as a lease, which is over.
+    LeaseEnded,
+    /// A process in it was exempted from routing.
+    Exempted,
 }
 
 /// Why something was not done. The daemon gives each its error name on the bus.
@@ -137,6 +155,9 @@ pub enum Failure {
     /// No such workload.
     #[error("{0}")]
     NoSuchWorkload(String),
+    /// No such hold.
+    #[error("{0}")]
+    NoSuchHold(String),
     /// Too many.
     #[error("{0}")]
     LimitExceeded(String),

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::action::{Failure, Placement};
+use crate::holds::{HoldEvent, Terms};
 use crate::id::ProcId;
 
 /// Everything that the engine is told.
@@ -30,10 +31,18 @@ pub enum Event {
         /// The new workload, or why there is none.
         outcome: Result<Workload, Failure>,
     },
-    /// A move that an action asked for was not begun, since [`crate::engine::Engine::is_overtaken`].
+    /// A move that an action asked for was not begun, since [`crate::engine::Engine::is_overtaken`]
+    /// or [`crate::engine::Engine::is_withheld`].
     Overtaken {
         /// The root that the action named.
         root: ProcId,
+    },
+    /// Something about holds.
+    Hold(HoldEvent),
+    /// A recovery that an action asked for was not begun, since [`crate::engine::Engine::is_kept`].
+    Kept {
+        /// The scope that the action named.
+        unit: String,
     },
     /// A recovery that an action asked for has ended.
     Recovered {
@@ -68,6 +77,8 @@ pub struct Request {
     pub reason: String,
     /// The workload that the caller itself is in, if any: routed work cannot promote itself.
     pub caller_unit: Option<String>,
+    /// The workload is released when this ends; none: by a release alone.
+    pub lease: Option<Terms>,
 }
 
 /// One look at everything that is watched, and at our workloads.

@@ -10,6 +10,7 @@ pub mod eligibility;
 pub mod engine;
 pub mod event;
 pub mod health;
+pub mod holds;
 pub mod id;
 pub mod printable;
 pub mod quota;

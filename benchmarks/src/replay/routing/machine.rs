@@ -133,7 +133,9 @@ impl Machine {
                     outcome: Ok(()),
                 }
             }
-            Action::Refuse { .. } => unreachable!("nobody asks for anything"),
+            Action::Refuse { .. } | Action::Held { .. } | Action::Unheld { .. } => {
+                unreachable!("nobody asks for anything")
+            }
         }
     }
 }

@@ -24,7 +24,7 @@ impl Engine {
         let wanted: Vec<u32> = self
             .processes
             .active()
-            .filter(|seen| self.is_wanted(seen))
+            .filter(|seen| !self.holds.is_paused() && self.is_wanted(seen))
             .map(|seen| seen.id.pid)
             .collect();
         if wanted.is_empty() && !self.may_have_returned(&new) {
@@ -64,6 +64,7 @@ impl Engine {
     /// Who is to be routed, by PID, and why.
     fn choose(&self, wanted: &[u32], roots: &HashSet<ProcId>) -> HashMap<u32, (String, Why)> {
         let trees = self.tree_load(wanted);
+        let spared = self.spared();
         let mut chosen = HashMap::new();
         for pid in wanted {
             let Some(seen) = self.processes.at(*pid) else {
@@ -71,6 +72,7 @@ impl Engine {
             };
             let free =
                 !roots.contains(&seen.id) && !self.is_busy(seen.id) && !self.is_settled(seen);
+            let free = free && !spared.has(&self.processes, seen);
             if let Some(why) = self.reason(seen, trees.get(pid).copied()).filter(|_| free) {
                 chosen.insert(*pid, why);
             }

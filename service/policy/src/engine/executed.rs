@@ -43,6 +43,10 @@ impl Engine {
 
     fn chosen(&self, exec: &Exec, now: Moment) -> Option<(ProcId, (String, Why))> {
         // Who came back is known when a sample has shown it.
+        let spared = self.spared();
+        if self.holds.is_paused() || spared.hears(exec) {
+            return None;
+        }
         let returning = !self.just_returned.is_empty() || !self.recovering.is_empty();
         if returning || self.moving.len() >= MAX_HASTY || self.load() >= MAX_WORKLOADS {
             return None;
@@ -71,6 +75,7 @@ impl Engine {
             return None;
         }
         carriers()
+            .filter(|other| !spared.carries(other.id))
             .filter_map(|other| Some((other.id, self.wanted_by_name(other, now)?)))
             .next_back()
     }

@@ -8,6 +8,7 @@ pub mod adaptive;
 mod apps;
 mod detect;
 mod executed;
+mod holds;
 pub(crate) mod meter;
 mod population;
 mod recovery;
@@ -23,6 +24,7 @@ use std::sync::Arc;
 
 use crate::action::{Action, Failure, Move, Placement};
 use crate::event::{Event, Sample, Workload};
+use crate::holds::{Holds, Terms};
 use crate::id::{Moment, ProcId};
 use crate::rules::RuleSet;
 use crate::settings::Settings;
@@ -64,6 +66,10 @@ pub struct Engine {
     /// Roots that came back since the last sample.
     just_returned: Vec<ProcId>,
     learned: adaptive::Learned,
+    /// What clients and people have the guard leave alone.
+    holds: Holds,
+    /// Leases on what is being moved, by root; without terms when the owner has left meanwhile.
+    leasing: HashMap<ProcId, Option<Terms>>,
 }
 
 impl Engine {
@@ -81,6 +87,8 @@ impl Engine {
             returned: HashMap::new(),
             just_returned: Vec::new(),
             learned: adaptive::Learned::default(),
+            holds: Holds::default(),
+            leasing: HashMap::new(),
         }
     }
 
@@ -133,8 +141,10 @@ impl Engine {
                 self.track(workload, Vec::new());
                 Vec::new()
             }
-            Event::Moved { root, outcome } => {
-                self.moved(root, outcome, now);
+            Event::Moved { root, outcome } => self.moved(root, outcome, now),
+            Event::Hold(event) => self.held(event),
+            Event::Kept { unit } => {
+                self.recovering.remove(&unit);
                 Vec::new()
             }
             Event::Overtaken { root } => {
@@ -147,6 +157,7 @@ impl Engine {
             }
             Event::Gone { unit } => {
                 self.workloads.remove(&unit);
+                self.holds.workload_ended(&unit);
                 Vec::new()
             }
         }
@@ -161,17 +172,27 @@ impl Engine {
         actions
     }
 
-    fn moved(&mut self, root: ProcId, outcome: Result<Workload, Failure>, now: Moment) {
+    fn moved(
+        &mut self,
+        root: ProcId,
+        outcome: Result<Workload, Failure>,
+        now: Moment,
+    ) -> Vec<Action> {
         let named = self.moving.remove(&root).unwrap_or_default();
         match outcome {
-            Ok(workload) => self.track(workload, named),
+            Ok(workload) => {
+                self.track(workload.clone(), named);
+                self.lease(root, Some(&workload))
+            }
             Err(failure) => {
+                let following = self.lease(root, None);
                 self.cool_down(root, now);
                 if let Some(seen) = self.processes.get_mut(root) {
                     // The process itself does not allow it: only another program would.
                     seen.refused |=
                         matches!(failure, Failure::NeverMoved(_) | Failure::OutOfReach(_));
                 }
+                following
             }
         }
     }

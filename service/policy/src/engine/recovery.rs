@@ -24,6 +24,8 @@ pub struct Tracked {
     pub low_samples: u32,
     /// Processes that the caller named, which are as much its word as the root is.
     pub(super) named: Vec<ProcId>,
+    /// It is to be released as soon as that can be, and why.
+    pub(super) owed: Option<RecoverCause>,
     /// A rule names the root's program.
     pub(super) root_known: bool,
     low_since: Option<Moment>,
@@ -41,6 +43,7 @@ impl Tracked {
             hot_samples: 0,
             low_samples: 0,
             named,
+            owed: None,
             root_known: false,
             low_since: None,
             not_before: None,
@@ -81,6 +84,11 @@ impl Tracked {
         self.low_since = None;
     }
 
+    /// Whether an attempt to bring it back failed just now.
+    pub(super) fn is_resting(&self) -> bool {
+        self.not_before.is_some()
+    }
+
     /// Its CPU, once it was low for long enough.
     fn calm(&self, now: Moment, settings: &Settings) -> Option<f64> {
         let since = self.low_since?;
@@ -88,7 +96,7 @@ impl Tracked {
             && self.low_samples >= settings.recovery.samples
             && now.since(since) + settings.sampling.interval / JITTER_PART
                 >= settings.recovery.dwell
-            && self.not_before.is_none_or(|moment| moment <= now);
+            && !self.is_resting();
         self.cpu.filter(|_| due)
     }
 }
@@ -100,6 +108,7 @@ impl Engine {
             tracked.missing += 1;
         }
         let mut actions = Vec::new();
+        let paused = self.holds.is_paused();
         for usage in usages {
             let Some(tracked) = self.workloads.get_mut(&usage.unit) else {
                 continue;
@@ -107,20 +116,35 @@ impl Engine {
             tracked.update(usage.usage_usec, now, &self.settings);
             let root = tracked.workload.root;
             let busy = self.recovering.contains_key(&usage.unit) || self.moving.contains_key(&root);
-            if let Some(cpu) = tracked.calm(now, &self.settings).filter(|_| !busy) {
+            if tracked.not_before.is_some_and(|moment| moment <= now) {
+                tracked.not_before = None;
+            }
+            let calm = tracked
+                .calm(now, &self.settings)
+                .filter(|_| !paused && !self.holds.is_pinned(&usage.unit))
+                .map(|cpu| RecoverCause::Calm {
+                    cpu,
+                    samples: tracked.low_samples,
+                });
+            let owed = tracked.owed.clone().filter(|_| !tracked.is_resting());
+            if let Some(cause) = owed.or(calm).filter(|_| !busy) {
                 self.recovering.insert(usage.unit.clone(), root);
                 actions.push(Action::Recover {
                     unit: usage.unit.clone(),
-                    cause: RecoverCause::Calm {
-                        cpu,
-                        samples: tracked.low_samples,
-                    },
+                    cause,
                     ticket: None,
                 });
             }
         }
-        self.workloads
-            .retain(|_, tracked| tracked.missing < MISSING_SAMPLES);
+        let missing = |tracked: &Tracked| tracked.missing >= MISSING_SAMPLES;
+        for (unit, _) in self
+            .workloads
+            .iter()
+            .filter(|(_, tracked)| missing(tracked))
+        {
+            self.holds.workload_ended(unit);
+        }
+        self.workloads.retain(|_, tracked| !missing(tracked));
         actions
     }
 
@@ -128,6 +152,7 @@ impl Engine {
         let in_flight = self.recovering.remove(unit);
         match outcome {
             Ok(()) => {
+                self.holds.workload_ended(unit);
                 let tracked = self
                     .workloads
                     .remove(unit)
@@ -139,6 +164,7 @@ impl Engine {
                 }
             }
             Err(Failure::NoSuchWorkload(_)) => {
+                self.holds.workload_ended(unit);
                 self.workloads.remove(unit);
             }
             Err(_) => {

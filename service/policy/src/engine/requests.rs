@@ -33,6 +33,9 @@ impl Engine {
             ticket: Some(request.ticket),
         };
         self.moving.insert(order.root(), order.processes.clone());
+        if request.lease.is_some() {
+            self.leasing.insert(order.root(), request.lease);
+        }
         Action::Move(order)
     }
 
@@ -65,7 +68,7 @@ impl Engine {
                 "there are {MAX_WORKLOADS} workloads already"
             )));
         }
-        Ok(())
+        self.may_lease(request.lease.as_ref())
     }
 
     pub(super) fn release(&mut self, ticket: Ticket, unit: String) -> Action {
@@ -96,7 +99,7 @@ impl Engine {
 
     /// Whether a caller is in work of a class other than protected. Placed work counts too: routed work
     /// could else promote itself in two steps, by a placement in heavy first.
-    fn is_bounded(&self, caller_unit: Option<&str>) -> bool {
+    pub(super) fn is_bounded(&self, caller_unit: Option<&str>) -> bool {
         caller_unit
             .and_then(|unit| self.workloads.get(unit))
             .is_some_and(|tracked| tracked.workload.class != PROTECTED)

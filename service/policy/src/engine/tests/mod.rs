@@ -4,6 +4,7 @@ mod adaptive;
 mod apps;
 mod executed;
 mod golden;
+mod holds;
 mod known;
 mod ops;
 mod placed;
@@ -240,6 +241,7 @@ impl Machine {
             placement,
             reason: String::new(),
             caller_unit: None,
+            lease: None,
         };
         self.step(Event::Request(request)).remove(0)
     }

@@ -27,6 +27,7 @@ fn a_request_is_a_move_with_its_ticket_and_reason() {
         placement: Placement::Placed,
         reason: "editor".to_owned(),
         caller_unit: Some("unknown.scope".to_owned()),
+        lease: None,
     };
     let order = one_move(machine.step(Event::Request(request)));
     assert_eq!(order.processes, [id(7), id(8)]);
@@ -105,6 +106,7 @@ fn bounded_work_cannot_promote_itself_in_one_step_or_two() {
             placement: Placement::Placed,
             reason: String::new(),
             caller_unit: Some(unit(caller)),
+            lease: None,
         };
         machine.step(Event::Request(request)).remove(0)
     };

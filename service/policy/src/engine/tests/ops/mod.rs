@@ -5,6 +5,7 @@
 
 mod dice;
 mod execs;
+mod holds;
 mod learning;
 mod orders;
 mod pruned;
@@ -60,10 +61,23 @@ fn a_hundred_thousand_operations_break_no_rule() {
         "adaptive",
         "shadow route",
         "shadow recover",
+        "held",
+        "unheld",
+        "owner left",
+        "leased",
+        "lease ended",
+        "refused to heavy work",
+        "exempt tree brought back",
+        "withheld",
     ] {
         assert!(
             total.get(what).is_some_and(|count| *count >= 100),
             "{what}: {total:?}"
         );
     }
+    // A recovery waits for a moment only.
+    assert!(
+        total.get("kept").is_some_and(|count| *count >= 20),
+        "{total:?}"
+    );
 }

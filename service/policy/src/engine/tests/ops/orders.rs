@@ -32,6 +32,7 @@ impl World {
             .filter(|process| process.id == root)
             .expect("a process of the sample");
         assert!(!process.excluded, "excluded");
+        self.not_held(order);
         assert_eq!(
             (order.placement, order.class.as_str()),
             (Placement::Routed, "heavy")
@@ -67,11 +68,11 @@ impl World {
         }
         let order = self.moves.swap_remove(self.dice.below(self.moves.len()));
         let root = order.root();
-        let alive = self
-            .processes
-            .get(&root.pid)
-            .is_some_and(|process| process.id == root);
-        let outcome = if !alive {
+        if self.is_withheld(&order) {
+            self.count("withheld");
+            return self.step(Event::Overtaken { root });
+        }
+        let outcome = if !self.alive(root) {
             Err(Failure::NoSuchProcess("it ended".to_owned()))
         } else if self.dice.one_in(6) {
             Err(Failure::Timeout("late".to_owned()))
@@ -92,7 +93,11 @@ impl World {
         if outcome.is_err() {
             self.attempts.insert(root, self.now);
         }
+        let unit = outcome.as_ref().ok().map(|made| made.unit.clone());
         self.step(Event::Moved { root, outcome });
+        if order.ticket.is_none() {
+            self.carried(unit);
+        }
     }
 
     fn carry_out(&mut self, order: &Move) -> Workload {
@@ -161,6 +166,11 @@ impl World {
         let unit = self
             .recoveries
             .swap_remove(self.dice.below(self.recoveries.len()));
+        let cause = self.held.causes.remove(&unit).expect("it was asked for");
+        if self.engine.is_kept(&unit, &cause) {
+            self.count("kept");
+            return self.step(Event::Kept { unit });
+        }
         let outcome = match self.scopes.get(&unit) {
             None => Err(Failure::NoSuchWorkload("it ended".to_owned())),
             Some(_) if self.dice.one_in(6) => Err(Failure::SystemdRefused("no".to_owned())),

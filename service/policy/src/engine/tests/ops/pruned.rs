@@ -41,6 +41,10 @@ impl Pruned {
         &self.engine
     }
 
+    pub fn skip_hold_ids(&mut self, last: u64) {
+        self.engine.skip_hold_ids(last);
+    }
+
     pub fn restart(&mut self, settings: Arc<Settings>, rules: Arc<RuleSet>) {
         *self = Pruned::new(settings, rules);
     }

@@ -6,11 +6,13 @@ use std::time::Duration;
 
 use super::super::argv;
 use super::dice::Dice;
+use super::holds::Held;
 use super::learning::{self, Shadows};
 use super::pruned::Pruned;
 use crate::action::{Action, Move, Placement, RecoverCause};
 use crate::engine::Engine;
 use crate::event::{Event, Process, Request, Sample, Ticket, Usage, Workload};
+use crate::holds::{Hold, HoldEvent};
 use crate::id::{Moment, ProcId};
 use crate::rules::RuleSet;
 
@@ -114,6 +116,7 @@ pub struct World {
     pub refused: BTreeMap<ProcId, Arc<[Box<str>]>>,
     /// The last attempt by detection.
     pub attempts: BTreeMap<ProcId, Duration>,
+    pub held: Held,
     pub counts: BTreeMap<&'static str, u32>,
     /// Whom the last sample showed.
     shown: BTreeSet<ProcId>,
@@ -141,6 +144,7 @@ impl World {
             execs: VecDeque::new(),
             refused: BTreeMap::new(),
             attempts: BTreeMap::new(),
+            held: Held::default(),
             counts: BTreeMap::new(),
             shown: BTreeSet::new(),
         }
@@ -156,7 +160,7 @@ impl World {
     }
 
     pub fn operation(&mut self) {
-        match self.dice.below(25) {
+        match self.dice.below(28) {
             0..=2 => self.spawn(),
             3 => self.exec(),
             4 => self.exit(),
@@ -167,6 +171,7 @@ impl World {
             9 => self.request(),
             10 => self.release(),
             20 => self.migrate(),
+            25..=27 => self.hold(),
             11 if self.dice.one_in(20) => self.gap(),
             12 if self.dice.one_in(20) => self.quick_sample(),
             13 if self.dice.one_in(30) => self.restart(),
@@ -325,9 +330,11 @@ impl World {
             });
             let blocked =
                 self.recoveries.contains(unit) || on_its_way.contains(&scope.workload.root);
-            let idle = !busy && !blocked && scope.workload.placement == Placement::Routed;
+            let held = self.engine.holds().is_paused() || self.engine.holds().is_pinned(unit);
+            let idle = !busy && !blocked && !held && scope.workload.placement == Placement::Routed;
             scope.idle_ticks = if idle { scope.idle_ticks + 1 } else { 0 };
         }
+        self.look_at_holds();
         self.sample();
         // Ten low samples, 20 s since the first, 20 s after a failure, and one sample without a rate.
         for (unit, scope) in &self.scopes {
@@ -385,6 +392,8 @@ impl World {
     /// Another engine, which is told what lives, as the daemon does after kill -9.
     fn restart(&mut self) {
         let settings = Arc::clone(self.engine.settings());
+        let holds: Vec<Hold> = self.engine.holds().iter().cloned().collect();
+        let last_id = self.engine.holds().last_id();
         self.pruned.restart(Arc::clone(&settings), rules());
         let mut engine = Engine::new(settings, rules());
         learning::hand_down(&self.engine, &mut engine);
@@ -405,6 +414,7 @@ impl World {
         for workload in known {
             self.step(Event::Adopted(workload));
         }
+        self.restore_holds(holds, last_id);
         self.scopes
             .values_mut()
             .for_each(|scope| scope.idle_ticks = 0);
@@ -469,7 +479,14 @@ impl World {
     }
 
     pub fn step(&mut self, event: Event) {
-        let by_caller = matches!(event, Event::Request(_) | Event::Release { .. });
+        let by_caller = matches!(
+            event,
+            Event::Request(_)
+                | Event::Release { .. }
+                | Event::Hold(
+                    HoldEvent::Wanted { .. } | HoldEvent::LetGo { .. } | HoldEvent::Resume { .. }
+                )
+        );
         let pruned = self.pruned.step(&event, Moment(self.now));
         let actions = self.engine.step(event, Moment(self.now));
         assert_eq!(pruned, actions, "shown only what may have used CPU");
@@ -485,11 +502,17 @@ impl World {
                         !self.recoveries.contains(&unit),
                         "{unit} is on its way back already"
                     );
-                    assert_eq!(ticket.is_some(), by_caller);
-                    assert_eq!(cause == RecoverCause::Released, by_caller);
+                    assert_eq!(ticket.is_some(), cause == RecoverCause::Released);
+                    assert!(ticket.is_none() || by_caller);
+                    self.may_recover(&unit, &cause);
+                    if cause == RecoverCause::LeaseEnded {
+                        self.count("lease ended");
+                    }
+                    self.held.causes.insert(unit.clone(), cause);
                     self.recoveries.push(unit);
                 }
                 Action::Refuse { .. } => assert!(by_caller, "nobody asked"),
+                Action::Held { .. } | Action::Unheld { .. } => self.answered(&action),
             }
         }
     }
@@ -522,7 +545,11 @@ impl World {
             },
             reason: String::new(),
             caller_unit,
+            lease: self.dice.one_in(3).then(|| self.terms()),
         };
+        if request.lease.is_some() {
+            self.count("leased");
+        }
         self.step(Event::Request(request));
     }
 
@@ -537,7 +564,7 @@ impl World {
         self.step(Event::Release { ticket, unit });
     }
 
-    fn ticket(&mut self) -> Ticket {
+    pub fn ticket(&mut self) -> Ticket {
         self.next_ticket += 1;
         Ticket(self.next_ticket)
     }
