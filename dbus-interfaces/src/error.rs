@@ -23,6 +23,8 @@ pub enum GuardError {
     Paused(String),
     /// No workload there.
     NoSuchWorkload(String),
+    /// No hold with that cookie: it has ended, or there never was one.
+    NoSuchHold(String),
     /// Too many at once.
     LimitExceeded(String),
     /// A settings file or an option is wrong; the old settings stay in force.
@@ -45,6 +47,7 @@ impl GuardError {
             | GuardError::NoController(text)
             | GuardError::Paused(text)
             | GuardError::NoSuchWorkload(text)
+            | GuardError::NoSuchHold(text)
             | GuardError::LimitExceeded(text)
             | GuardError::InvalidSettings(text)
             | GuardError::Timeout(text)

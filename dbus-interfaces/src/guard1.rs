@@ -13,7 +13,7 @@ use zbus::object_server::SignalEmitter;
 use zvariant::{OwnedFd, OwnedObjectPath, OwnedValue};
 
 use crate::error::GuardError;
-use crate::types::{ClassRow, SettingRow, StatisticsRow, WatchedRow, WorkloadRow};
+use crate::types::{ClassRow, HoldRow, SettingRow, StatisticsRow, WatchedRow, WorkloadRow};
 
 /// What serves [`Guard1`]. Methods answer when the change is done and was read back; getters read the
 /// last published state and cannot fail.
@@ -56,6 +56,32 @@ pub trait Guard1Backend: Send + Sync + 'static {
     ) -> impl Future<Output = Result<Vec<String>, GuardError>> + Send;
     /// Behind `Reload`.
     fn reload(&self) -> impl Future<Output = Result<(), GuardError>> + Send;
+    /// Behind `Pause`: answers the hold's cookie.
+    fn pause(
+        &self,
+        caller: Option<OwnedUniqueName>,
+        options: HashMap<String, OwnedValue>,
+    ) -> impl Future<Output = Result<u64, GuardError>> + Send;
+    /// Behind `Resume`: answers how many pauses it ended.
+    fn resume(&self) -> impl Future<Output = Result<u32, GuardError>> + Send;
+    /// Behind `Exempt`: answers the hold's cookie.
+    fn exempt(
+        &self,
+        caller: Option<OwnedUniqueName>,
+        pid: u32,
+        options: HashMap<String, OwnedValue>,
+    ) -> impl Future<Output = Result<u64, GuardError>> + Send;
+    /// Behind `Pin`: answers the hold's cookie.
+    fn pin(
+        &self,
+        caller: Option<OwnedUniqueName>,
+        pid: u32,
+        options: HashMap<String, OwnedValue>,
+    ) -> impl Future<Output = Result<u64, GuardError>> + Send;
+    /// Behind `ReleaseHold`.
+    fn release_hold(&self, hold: u64) -> impl Future<Output = Result<(), GuardError>> + Send;
+    /// Behind `ListHolds` and `Holds`.
+    fn holds(&self) -> Vec<HoldRow>;
     /// Behind `ListWorkloads`.
     fn workloads(&self) -> Vec<WorkloadRow>;
     /// Behind `Settings`.
@@ -107,7 +133,9 @@ impl<B: Guard1Backend> Guard1<B> {
     ///
     /// @pids: 1 to 256 processes of the caller's user.
     /// @class: `protected`, `heavy`, or another class of the settings.
-    /// @options: `reason` (s): why, for status; at most 200 bytes. An unknown option is refused.
+    /// @options: `reason` (s): why, for status; at most 200 bytes. `lease` (b): the workload is released
+    /// when the caller leaves the bus. `duration` (u): it is released after so many seconds, of which a
+    /// suspended machine counts each. An unknown option is refused.
     /// @workload: the new object; it has org.workloadguard.Workload1.
     ///
     /// Errors: NoSuchProcess, NeverMoved, OutOfReach, UnknownClass, LimitExceeded, InvalidSettings,
@@ -170,6 +198,86 @@ impl<B: Guard1Backend> Guard1<B> {
         pid: u32,
     ) -> Result<String, GuardError> {
         self.0.release(sender(&header), pid).await
+    }
+
+    /// Holds detection, and bringing back what calmed down, of everything; State is `paused` then.
+    /// Attach, Route and Release still work. With several at once, the last that ends counts.
+    ///
+    /// @options: `reason` (s): why, at most 200 bytes. `duration` (u): seconds after which the hold ends,
+    /// of which a suspended machine counts each. `lease` (b): it ends when the caller leaves the bus. An
+    /// unknown option is refused.
+    /// @hold: its cookie, for ReleaseHold.
+    ///
+    /// Errors: OutOfReach when the caller is in work of another class than protected, LimitExceeded,
+    /// InvalidSettings.
+    #[zbus(out_args("hold"))]
+    async fn pause(
+        &self,
+        #[zbus(header)] header: Header<'_>,
+        options: HashMap<String, OwnedValue>,
+    ) -> Result<u64, GuardError> {
+        self.0.pause(sender(&header), options).await
+    }
+
+    /// Ends every pause, whoever began it.
+    ///
+    /// @ended: how many there were.
+    #[zbus(out_args("ended"))]
+    async fn resume(&self) -> Result<u32, GuardError> {
+        self.0.resume().await
+    }
+
+    /// Has detection leave a process and its descendants alone until the process ends. What detection
+    /// routed of them is brought back at once; what was placed stays.
+    ///
+    /// @pid: the root of the tree; 0 is the caller.
+    /// @options: as for Pause.
+    /// @hold: as for Pause.
+    ///
+    /// Errors: NoSuchProcess, and those of Pause. OutOfReach also for another user's process.
+    #[zbus(out_args("hold"))]
+    async fn exempt(
+        &self,
+        #[zbus(header)] header: Header<'_>,
+        pid: u32,
+        options: HashMap<String, OwnedValue>,
+    ) -> Result<u64, GuardError> {
+        self.0.exempt(sender(&header), pid, options).await
+    }
+
+    /// Keeps the whole workload that a process is in where it is, however calm it gets, until the process
+    /// or the workload ends. Release still works.
+    ///
+    /// @pid: a process of the workload; 0 is the caller.
+    /// @options: as for Pause.
+    /// @hold: as for Pause.
+    ///
+    /// Errors: NoSuchProcess, NoSuchWorkload, and those of Pause.
+    #[zbus(out_args("hold"))]
+    async fn pin(
+        &self,
+        #[zbus(header)] header: Header<'_>,
+        pid: u32,
+        options: HashMap<String, OwnedValue>,
+    ) -> Result<u64, GuardError> {
+        self.0.pin(sender(&header), pid, options).await
+    }
+
+    /// Ends a hold, also one of another client of the same user. The end of a lease releases its workload.
+    ///
+    /// @hold: its cookie.
+    ///
+    /// Errors: NoSuchHold.
+    async fn release_hold(&self, hold: u64) -> Result<(), GuardError> {
+        self.0.release_hold(hold).await
+    }
+
+    /// Every hold: cookie, kind (`pause`, `exempt`, `pin`, `lease`), PID and command of what is held,
+    /// workload's scope, unique bus name that it is bound to (if any), PID and command of who took it,
+    /// reason, since and until when in microseconds since 1970 (0: it does not end by itself).
+    #[zbus(out_args("holds"))]
+    fn list_holds(&self) -> Vec<HoldRow> {
+        self.0.holds()
     }
 
     /// Every workload: its object, root PID, class, reason, CPU in percent of one logical CPU, source
@@ -245,6 +353,12 @@ impl<B: Guard1Backend> Guard1<B> {
     #[zbus(property)]
     fn state_reasons(&self) -> Vec<String> {
         self.0.state_reasons()
+    }
+
+    /// The holds, as ListHolds answers them.
+    #[zbus(property)]
+    fn holds(&self) -> Vec<HoldRow> {
+        self.0.holds()
     }
 
     /// What this machine offers: `cpu-controller`, `pidfds`, `exec-events` and the like.

@@ -122,6 +122,47 @@ pub struct ClassRow {
     pub from_settings: Vec<String>,
 }
 
+string_enum! {
+    /// What a hold holds.
+    HoldKind {
+        /// Detection and recovery, of everything.
+        Pause = "pause",
+        /// Detection leaves a tree alone.
+        Exempt = "exempt",
+        /// A workload stays in its class.
+        Pin = "pin",
+        /// A placed workload is released when the hold ends.
+        Lease = "lease",
+    }
+}
+
+/// One row of `Holds` and `ListHolds`: something that the guard leaves alone for the time being.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, Type, Value, OwnedValue)]
+pub struct HoldRow {
+    /// Its cookie, for `ReleaseHold`.
+    pub id: u64,
+    /// `pause`, `exempt`, `pin` or `lease`.
+    pub kind: String,
+    /// PID of the process that was named; 0 for a pause and a lease.
+    pub pid: u32,
+    /// Command line of what is held, made printable; empty for a pause.
+    pub subject: String,
+    /// The workload's scope, for a pin and a lease; else empty.
+    pub unit: String,
+    /// The unique bus name that it ends with; empty when it is bound to none.
+    pub owner: String,
+    /// PID of who took it, as the bus knew it; 0 when it did not.
+    pub owner_pid: u32,
+    /// Command line of who took it, made printable.
+    pub owner_command: String,
+    /// Why, in the owner's words.
+    pub reason: String,
+    /// Since when, in microseconds since 1970.
+    pub since: u64,
+    /// Until when, likewise; 0 when it does not end by itself.
+    pub until: u64,
+}
+
 /// One row of `Watched`: a unit whose processes the guard looks at.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, Type, Value, OwnedValue)]
 pub struct WatchedRow {
@@ -170,6 +211,9 @@ mod tests {
         for reason in Reason::ALL {
             assert_eq!(reason.as_str().parse(), Ok(*reason));
         }
+        for kind in HoldKind::ALL {
+            assert_eq!(kind.as_str().parse(), Ok(*kind));
+        }
         assert_eq!("frob".parse::<State>(), Err(UnknownValue));
     }
 
@@ -177,6 +221,7 @@ mod tests {
     fn the_signatures_are_what_the_golden_xml_promises() {
         assert_eq!(WorkloadRow::SIGNATURE.to_string(), "(oussdssst)");
         assert_eq!(ClassRow::SIGNATURE.to_string(), "(ssuututas)");
+        assert_eq!(HoldRow::SIGNATURE.to_string(), "(tsusssusstt)");
         assert_eq!(WatchedRow::SIGNATURE.to_string(), "(su)");
         assert_eq!(StatisticsRow::SIGNATURE.to_string(), "(stddd)");
         assert_eq!(SettingRow::SIGNATURE.to_string(), "(sss)");

@@ -10,9 +10,7 @@ use std::sync::Arc;
 
 use futures_lite::future;
 use support::{assert_documented, compare, introspect};
-use workload_guard_dbus::types::{
-    ClassRow, SettingRow, State, StatisticsRow, WatchedRow, WorkloadRow,
-};
+use workload_guard_dbus::types::{ClassRow, HoldRow, SettingRow, State, StatisticsRow, WatchedRow, WorkloadRow};
 use workload_guard_dbus::{
     Guard1, Guard1Backend, Guard1Proxy, GuardError, Workload1, Workload1Backend, names,
 };
@@ -71,6 +69,38 @@ impl Guard1Backend for Fake {
     }
     async fn reload(&self) -> Result<(), GuardError> {
         Ok(())
+    }
+    async fn pause(
+        &self,
+        _caller: Option<OwnedUniqueName>,
+        _options: HashMap<String, OwnedValue>,
+    ) -> Result<u64, GuardError> {
+        Ok(5)
+    }
+    async fn resume(&self) -> Result<u32, GuardError> {
+        Ok(1)
+    }
+    async fn exempt(
+        &self,
+        _caller: Option<OwnedUniqueName>,
+        pid: u32,
+        _options: HashMap<String, OwnedValue>,
+    ) -> Result<u64, GuardError> {
+        Err(GuardError::NoSuchProcess(format!("process {pid}")))
+    }
+    async fn pin(
+        &self,
+        _caller: Option<OwnedUniqueName>,
+        _pid: u32,
+        _options: HashMap<String, OwnedValue>,
+    ) -> Result<u64, GuardError> {
+        Ok(6)
+    }
+    async fn release_hold(&self, hold: u64) -> Result<(), GuardError> {
+        Err(GuardError::NoSuchHold(format!("no hold {hold}")))
+    }
+    fn holds(&self) -> Vec<HoldRow> {
+        Vec::new()
     }
     fn workloads(&self) -> Vec<WorkloadRow> {
         Vec::new()
@@ -213,6 +243,11 @@ fn the_proxy_and_the_server_speak_the_same() {
         assert_eq!(
             guard.attach(vec![0], "huge".into(), HashMap::new()).await,
             Err(GuardError::UnknownClass("there is no class huge".into()))
+        );
+        assert_eq!(guard.pause(HashMap::new()).await, Ok(5));
+        assert_eq!(
+            guard.release_hold(3).await,
+            Err(GuardError::NoSuchHold("no hold 3".into()))
         );
         assert_eq!(guard.state().await.as_deref(), Ok("normal"));
         assert_eq!(guard.classes().await.expect("classes")[0].quota, 400);

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
 use workload_guard_dbus::names::{GUARD_NAME, GUARD_PATH, workload_path};
-use workload_guard_dbus::types::{ClassRow, SettingRow, StatisticsRow, WatchedRow, WorkloadRow};
+use workload_guard_dbus::types::{ClassRow, HoldRow, SettingRow, StatisticsRow, WatchedRow, WorkloadRow};
 use workload_guard_dbus::{Guard1, Guard1Backend, GuardError};
 use zbus::Connection;
 use zbus::names::OwnedUniqueName;
@@ -36,6 +36,14 @@ fn reason(options: &HashMap<String, OwnedValue>) -> String {
         .map_or("-".into(), |value| String::try_from(value.clone()).unwrap())
 }
 
+fn terms(options: &HashMap<String, OwnedValue>) -> String {
+    let seconds = options.get("duration").map_or("-".into(), |value| {
+        u32::try_from(value).unwrap().to_string()
+    });
+    let lease = options.contains_key("lease");
+    format!("{} {seconds} {lease}", reason(options))
+}
+
 impl Guard1Backend for Backend {
     async fn attach(
         &self,
@@ -45,7 +53,14 @@ impl Guard1Backend for Backend {
         options: HashMap<String, OwnedValue>,
     ) -> Result<OwnedObjectPath, GuardError> {
         assert!(caller.is_some(), "a bus names its callers");
-        self.note(format!("attach {pids:?} {class} {}", reason(&options)))
+        let lease = match terms(&options) {
+            terms if terms.ends_with("- false") => String::new(),
+            terms => format!(" leased: {terms}"),
+        };
+        self.note(format!(
+            "attach {pids:?} {class} {}{lease}",
+            reason(&options)
+        ))
     }
 
     async fn attach_fds(
@@ -89,6 +104,58 @@ impl Guard1Backend for Backend {
 
     async fn reload(&self) -> Result<(), GuardError> {
         self.note("reload".into()).map(drop)
+    }
+
+    async fn pause(
+        &self,
+        _: Option<OwnedUniqueName>,
+        options: HashMap<String, OwnedValue>,
+    ) -> Result<u64, GuardError> {
+        self.note(format!("pause {}", terms(&options))).map(|_| 5)
+    }
+
+    async fn resume(&self) -> Result<u32, GuardError> {
+        self.note("resume".into()).map(|_| 2)
+    }
+
+    async fn exempt(
+        &self,
+        _: Option<OwnedUniqueName>,
+        pid: u32,
+        options: HashMap<String, OwnedValue>,
+    ) -> Result<u64, GuardError> {
+        self.note(format!("exempt {pid} {}", terms(&options)))
+            .map(|_| 6)
+    }
+
+    async fn pin(
+        &self,
+        _: Option<OwnedUniqueName>,
+        pid: u32,
+        options: HashMap<String, OwnedValue>,
+    ) -> Result<u64, GuardError> {
+        self.note(format!("pin {pid} {}", terms(&options)))
+            .map(|_| 7)
+    }
+
+    async fn release_hold(&self, hold: u64) -> Result<(), GuardError> {
+        self.note(format!("release-hold {hold}")).map(drop)
+    }
+
+    fn holds(&self) -> Vec<HoldRow> {
+        vec![HoldRow {
+            id: 5,
+            kind: "pause".into(),
+            pid: 0,
+            subject: String::new(),
+            unit: String::new(),
+            owner: String::new(),
+            owner_pid: 77,
+            owner_command: "workload-guard pause".into(),
+            reason: "a meeting".into(),
+            since: 1_000_000,
+            until: 0,
+        }]
     }
 
     fn workloads(&self) -> Vec<WorkloadRow> {

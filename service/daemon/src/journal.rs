@@ -8,7 +8,7 @@ use guard_policy::shadow::Candidate;
 use guard_system::mover::{Arrival, Route};
 use log::Level;
 use log::kv::Value;
-use workload_guard_dbus::types::Reason;
+use workload_guard_dbus::types::{HoldRow, Reason};
 
 /// Journal fields with their values; a field whose value is unknown is left out.
 type Fields = Vec<(&'static str, String)>;
@@ -148,9 +148,14 @@ pub fn recovered(route: &Route, cause: &RecoverCause, arrival: &Arrival) {
             fields.push(("WORKLOAD_REASON", "calm".to_owned()));
             format!("reason=calm cpu={cpu:.1} low_samples={samples}")
         }
-        RecoverCause::Released => {
-            fields.push(("WORKLOAD_REASON", "released".to_owned()));
-            "reason=released".to_owned()
+        RecoverCause::Released | RecoverCause::LeaseEnded | RecoverCause::Exempted => {
+            let reason = match cause {
+                RecoverCause::LeaseEnded => "lease-ended",
+                RecoverCause::Exempted => "exempted",
+                _ => "released",
+            };
+            fields.push(("WORKLOAD_REASON", reason.to_owned()));
+            format!("reason={reason}")
         }
         RecoverCause::Resumed => {
             fields.push(("WORKLOAD_REASON", "resumed".to_owned()));
@@ -187,6 +192,23 @@ pub fn recovery_failed(route: &Route, failure: &Failure) {
             route.root.pid,
             route.unit,
             printable(&failure.to_string())
+        ),
+    );
+}
+
+/// A hold began or ended.
+pub fn hold(what: &str, row: &HoldRow) {
+    let fields: Fields = vec![
+        ("WORKLOAD_HOLD", row.id.to_string()),
+        ("WORKLOAD_HOLD_KIND", row.kind.clone()),
+        ("WORKLOAD_PID", row.pid.to_string()),
+    ];
+    write(
+        Level::Info,
+        &fields,
+        format_args!(
+            "hold {what} id={} kind={} pid={} unit={} owner={} reason=\"{}\" command={}",
+            row.id, row.kind, row.pid, row.unit, row.owner_command, row.reason, row.subject
         ),
     );
 }

@@ -1,13 +1,16 @@
 //! workload-guardd: the user bus service of Linux Workload Guard.
 
 mod bus;
+mod clock;
 mod config;
 mod disk;
 mod guard;
+mod hold_file;
 mod journal;
 mod learned;
 mod logging;
 mod notify;
+mod owners;
 mod paths;
 mod published;
 mod record;

@@ -3,9 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-use workload_guard_dbus::types::{
-    ClassRow, SettingRow, State, StatisticsRow, WatchedRow, WorkloadRow,
-};
+use workload_guard_dbus::types::{ClassRow, HoldRow, SettingRow, State, StatisticsRow, WatchedRow, WorkloadRow};
 
 /// Everything that a getter can answer.
 #[derive(Clone, Debug)]
@@ -26,6 +24,8 @@ pub struct Published {
     pub classes: Vec<ClassRow>,
     /// The settings with their origins.
     pub settings: Vec<SettingRow>,
+    /// What is held.
+    pub holds: Vec<HoldRow>,
     /// By scope.
     pub workloads: BTreeMap<String, WorkloadView>,
     /// What adaptive routing learned, by command.
@@ -45,6 +45,7 @@ impl Default for Published {
             watched: Vec::new(),
             classes: Vec::new(),
             settings: Vec::new(),
+            holds: Vec::new(),
             workloads: BTreeMap::new(),
             statistics: Arc::default(),
             totals: Totals::default(),

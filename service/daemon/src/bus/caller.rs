@@ -5,6 +5,26 @@ use workload_guard_dbus::GuardError;
 use zbus::fdo::DBusProxy;
 use zbus::names::OwnedUniqueName;
 
+/// Who called.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Caller {
+    /// Its unique name; none on a connection without a bus.
+    pub name: Option<String>,
+    /// Its PID, as [`pid`] knows it.
+    pub pid: Option<u32>,
+}
+
+/// A caller by name and PID.
+pub async fn identify(
+    connection: &zbus::Connection,
+    name: Option<OwnedUniqueName>,
+) -> Result<Caller, GuardError> {
+    Ok(Caller {
+        name: name.as_ref().map(|name| name.as_str().to_owned()),
+        pid: pid(connection, name).await?,
+    })
+}
+
 /// The PID of a caller, as the bus learned it from the kernel when the caller connected
 /// (`GetConnectionCredentials`); none on a connection without a bus.
 ///

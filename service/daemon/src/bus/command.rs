@@ -5,6 +5,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures::channel::{mpsc, oneshot};
 use guard_policy::action::Placement;
+
+use super::caller::Caller;
+use super::holds::HoldCommand;
+use super::options::Options;
 use workload_guard_dbus::GuardError;
 use zvariant::{OwnedFd, OwnedObjectPath};
 
@@ -22,20 +26,33 @@ pub enum Target {
     Fd(OwnedFd),
 }
 
+impl Target {
+    /// With the caller in the place of PID 0, which systemd would take for us.
+    pub fn of_caller(self, caller: &Caller) -> Result<Target, GuardError> {
+        match (self, caller.pid) {
+            (Target::Pid(0), Some(pid)) => Ok(Target::Pid(pid)),
+            (Target::Pid(0), None) => Err(GuardError::NoSuchProcess(
+                "PID 0 means the caller, and the bus does not tell who that is".into(),
+            )),
+            (target, _) => Ok(target),
+        }
+    }
+}
+
 /// One wish.
 pub enum Command {
     /// Put processes into a class.
     Place {
-        /// PID of the caller, as the bus knows it.
-        caller: Option<u32>,
+        /// Who wants it, as the bus knows them.
+        caller: Caller,
         /// Root first.
         targets: Vec<Target>,
         /// The class's name.
         class: String,
         /// Routed or placed.
         placement: Placement,
-        /// What the caller said, printable.
-        reason: String,
+        /// The reason, and when the placement ends.
+        options: Options,
         /// The workload's object.
         answer: Answer<OwnedObjectPath>,
     },
@@ -62,6 +79,8 @@ pub enum Command {
         /// What is watched then.
         answer: Answer<Vec<String>>,
     },
+    /// Hold something, or let go.
+    Hold(HoldCommand),
     /// Read the settings again.
     Reload {
         /// Done, or what is wrong with them.

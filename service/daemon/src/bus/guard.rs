@@ -3,13 +3,14 @@
 use std::collections::HashMap;
 
 use guard_policy::action::Placement;
-use workload_guard_dbus::types::{ClassRow, SettingRow, StatisticsRow, WatchedRow, WorkloadRow};
+use workload_guard_dbus::types::{ClassRow, HoldRow, SettingRow, StatisticsRow, WatchedRow, WorkloadRow};
 use workload_guard_dbus::{Guard1Backend, GuardError};
 use zbus::names::OwnedUniqueName;
 use zvariant::{OwnedFd, OwnedObjectPath, OwnedValue};
 
 use super::caller;
 use super::command::{Command, Commands, Target};
+use super::holds::{HoldCommand, HoldTarget};
 use super::options::Options;
 use crate::published::Board;
 
@@ -38,19 +39,12 @@ impl GuardObject {
         targets: Vec<Target>,
         class: String,
         placement: Placement,
-        reason: String,
+        options: Options,
     ) -> Result<OwnedObjectPath, GuardError> {
-        let caller = caller::pid(&self.connection, caller).await?;
+        let caller = caller::identify(&self.connection, caller).await?;
         let targets = targets
             .into_iter()
-            .map(|target| match (target, caller) {
-                // systemd would take 0 for us.
-                (Target::Pid(0), Some(pid)) => Ok(Target::Pid(pid)),
-                (Target::Pid(0), None) => Err(GuardError::NoSuchProcess(
-                    "PID 0 means the caller, and the bus does not tell who that is".into(),
-                )),
-                (target, _) => Ok(target),
-            })
+            .map(|target| target.of_caller(&caller))
             .collect::<Result<_, _>>()?;
         self.commands
             .ask(|answer| Command::Place {
@@ -58,7 +52,7 @@ impl GuardObject {
                 targets,
                 class,
                 placement,
-                reason,
+                options,
                 answer,
             })
             .await
@@ -88,7 +82,7 @@ impl Guard1Backend for GuardObject {
         check_count(pids.len(), MAX_PIDS, "PIDs")?;
         let options = Options::try_from(options)?;
         let targets = pids.into_iter().map(Target::Pid).collect();
-        self.place(caller, targets, class, Placement::Placed, options.reason)
+        self.place(caller, targets, class, Placement::Placed, options)
             .await
     }
 
@@ -102,7 +96,7 @@ impl Guard1Backend for GuardObject {
         check_count(pidfds.len(), MAX_FDS, "pidfds")?;
         let options = Options::try_from(options)?;
         let targets = pidfds.into_iter().map(Target::Fd).collect();
-        self.place(caller, targets, class, Placement::Placed, options.reason)
+        self.place(caller, targets, class, Placement::Placed, options)
             .await
     }
 
@@ -113,8 +107,14 @@ impl Guard1Backend for GuardObject {
         class: String,
     ) -> Result<OwnedObjectPath, GuardError> {
         let targets = vec![Target::Pid(pid)];
-        self.place(caller, targets, class, Placement::Routed, String::new())
-            .await
+        self.place(
+            caller,
+            targets,
+            class,
+            Placement::Routed,
+            Options::default(),
+        )
+        .await
     }
 
     async fn release(
@@ -154,6 +154,51 @@ impl Guard1Backend for GuardObject {
 
     async fn reload(&self) -> Result<(), GuardError> {
         self.commands.ask(|answer| Command::Reload { answer }).await
+    }
+
+    async fn pause(
+        &self,
+        caller: Option<OwnedUniqueName>,
+        options: HashMap<String, OwnedValue>,
+    ) -> Result<u64, GuardError> {
+        self.hold(caller, HoldTarget::Everything, options).await
+    }
+
+    async fn resume(&self) -> Result<u32, GuardError> {
+        self.commands
+            .ask(|answer| Command::Hold(HoldCommand::Resume { answer }))
+            .await
+    }
+
+    async fn exempt(
+        &self,
+        caller: Option<OwnedUniqueName>,
+        pid: u32,
+        options: HashMap<String, OwnedValue>,
+    ) -> Result<u64, GuardError> {
+        let target = HoldTarget::Exempt(Target::Pid(pid));
+        self.hold(caller, target, options).await
+    }
+
+    async fn pin(
+        &self,
+        caller: Option<OwnedUniqueName>,
+        pid: u32,
+        options: HashMap<String, OwnedValue>,
+    ) -> Result<u64, GuardError> {
+        let target = HoldTarget::Pin(Target::Pid(pid));
+        self.hold(caller, target, options).await
+    }
+
+    async fn release_hold(&self, hold: u64) -> Result<(), GuardError> {
+        self.commands
+            .ask(|answer| Command::Hold(HoldCommand::LetGo { id: hold, answer }))
+            .await
+            .map(|_| ())
+    }
+
+    fn holds(&self) -> Vec<HoldRow> {
+        self.board.read().holds.clone()
     }
 
     fn workloads(&self) -> Vec<WorkloadRow> {

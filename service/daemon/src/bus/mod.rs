@@ -4,11 +4,15 @@
 mod caller;
 mod command;
 mod guard;
+mod holds;
 mod options;
 mod workload;
 
+pub use caller::Caller;
 pub use command::{Answer, Command, Commands, Target};
 pub use guard::GuardObject;
+pub use holds::{HoldCommand, HoldTarget};
+pub use options::Options;
 pub use workload::WorkloadObject;
 
 use guard_policy::action::Failure;
@@ -23,6 +27,7 @@ pub fn error(failure: Failure) -> GuardError {
         Failure::OutOfReach(_) => GuardError::OutOfReach(text),
         Failure::UnknownClass(_) => GuardError::UnknownClass(text),
         Failure::NoSuchWorkload(_) => GuardError::NoSuchWorkload(text),
+        Failure::NoSuchHold(_) => GuardError::NoSuchHold(text),
         Failure::LimitExceeded(_) => GuardError::LimitExceeded(text),
         Failure::Timeout(_) => GuardError::Timeout(text),
         Failure::SystemdRefused(_) => GuardError::SystemdRefused(text),

@@ -1,7 +1,9 @@
-//! The `options` argument of `Attach` and `AttachFds`.
+//! The `options` argument of `Attach` and its like, and of holds.
 
 use std::collections::HashMap;
+use std::time::Duration;
 
+use guard_policy::holds::timespan;
 use guard_policy::printable::printable;
 use workload_guard_dbus::GuardError;
 use zvariant::OwnedValue;
@@ -14,6 +16,17 @@ const MAX_REASON: usize = 200;
 pub struct Options {
     /// Why, printable; empty when the caller said nothing.
     pub reason: String,
+    /// How long, from now; none: until somebody ends it.
+    pub duration: Option<Duration>,
+    /// It ends when the caller leaves the bus.
+    pub lease: bool,
+}
+
+impl Options {
+    /// Whether it ends by itself.
+    pub fn ends(&self) -> bool {
+        self.lease || self.duration.is_some()
+    }
 }
 
 impl TryFrom<HashMap<String, OwnedValue>> for Options {
@@ -35,9 +48,30 @@ impl TryFrom<HashMap<String, OwnedValue>> for Options {
                     }
                     options.reason = printable(&reason);
                 }
+                "duration" => {
+                    let seconds = u32::try_from(value).map_err(|_| {
+                        GuardError::InvalidSettings(
+                            "the option `duration` takes a number of seconds (u)".into(),
+                        )
+                    })?;
+                    let duration = Duration::from_secs(seconds.into());
+                    if duration.is_zero() || duration > timespan::LONGEST {
+                        return Err(GuardError::InvalidSettings(format!(
+                            "the option `duration` takes 1 to {} seconds, not {seconds}; \
+                             without it there is no end",
+                            timespan::LONGEST.as_secs()
+                        )));
+                    }
+                    options.duration = Some(duration);
+                }
+                "lease" => {
+                    options.lease = bool::try_from(value).map_err(|_| {
+                        GuardError::InvalidSettings("the option `lease` takes a boolean (b)".into())
+                    })?;
+                }
                 other => {
                     return Err(GuardError::InvalidSettings(format!(
-                        "there is no option {:?}; this version knows `reason` (s)",
+                        "there is no option {:?}; this version knows `reason` (s), `duration` (u) and `lease` (b)",
                         printable(other)
                     )));
                 }
@@ -66,11 +100,36 @@ mod tests {
     }
 
     #[test]
+    fn an_end_is_a_time_or_the_callers_leave() {
+        assert_eq!(
+            parse("lease", true.into()).map(|o| (o.lease, o.ends())),
+            Ok((true, true))
+        );
+        assert_eq!(
+            parse("duration", 90u32.into()).map(|o| (o.duration, o.ends())),
+            Ok((Some(Duration::from_secs(90)), true))
+        );
+        assert_eq!(parse("reason", "x".into()).map(|o| o.ends()), Ok(false));
+    }
+
+    #[test]
     fn a_wrong_option_is_an_error_and_not_ignored() {
         assert!(matches!(
-            parse("lease", true.into()),
+            parse("Lease", true.into()),
             Err(GuardError::InvalidSettings(_))
         ));
+        for (name, value) in [
+            ("lease", Value::from(1u32)),
+            ("duration", Value::from(0u32)),
+            ("duration", Value::from(u32::MAX)),
+            ("duration", Value::from("1h")),
+            ("duration", Value::from(30u64)),
+        ] {
+            assert!(
+                matches!(parse(name, value), Err(GuardError::InvalidSettings(_))),
+                "{name}"
+            );
+        }
         assert!(matches!(
             parse("reason", 3u32.into()),
             Err(GuardError::InvalidSettings(_))

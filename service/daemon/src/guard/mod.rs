@@ -6,6 +6,7 @@
 mod budgets;
 mod health;
 mod learning;
+mod holds;
 mod moves;
 mod programs;
 mod publish;
@@ -27,6 +28,7 @@ use futures_lite::future;
 use guard_policy::action::{Failure, Placement};
 use guard_policy::engine::Engine;
 use guard_policy::event::{Event, Ticket};
+use guard_policy::holds::HoldEvent;
 use guard_policy::id::Moment;
 use guard_policy::printable::command_line;
 use guard_system::cgroup::CgroupFs;
@@ -34,12 +36,15 @@ use guard_system::mover::Mover;
 use guard_system::proc::ProcFs;
 use guard_system::sampler::Sampler;
 use guard_system::watch::{ManagerEvent, ManagerEvents};
+use zbus::fdo::DBusProxy;
 use zvariant::OwnedObjectPath;
 
 use crate::bus::{Answer, Command, Commands};
 use crate::config::Config;
 use crate::learned::LearnedFile;
+use crate::hold_file::HoldFile;
 use crate::notify::Notifier;
+use crate::owners::Owners;
 use crate::paths::Paths;
 use crate::published::{Board, Totals};
 use crate::record::Record;
@@ -64,6 +69,8 @@ enum Wake {
     Manager(ManagerEvent),
     /// The kernel told of new programs, or cannot any more.
     Programs(std::io::Result<guard_system::exec_events::Batch>),
+    /// A client that a hold is bound to has left the bus.
+    OwnerLeft(String),
     /// The bus connection is gone.
     Disconnected,
     /// SIGTERM or SIGINT.
@@ -74,6 +81,8 @@ enum Wake {
 enum Waiting {
     Placed(Answer<OwnedObjectPath>),
     Released(Answer<String>),
+    Held(Answer<u64>),
+    Unheld(Answer<u32>),
 }
 
 impl Waiting {
@@ -83,6 +92,8 @@ impl Waiting {
         match self {
             Waiting::Placed(answer) => drop(answer.send(Err(error))),
             Waiting::Released(answer) => drop(answer.send(Err(error))),
+            Waiting::Held(answer) => drop(answer.send(Err(error))),
+            Waiting::Unheld(answer) => drop(answer.send(Err(error))),
         }
     }
 }
@@ -101,6 +112,8 @@ pub struct Guard {
     /// By scope. The one place that knows where work came from; `store` mirrors it on disk.
     routes: BTreeMap<String, Record>,
     store: Store,
+    hold_file: HoldFile,
+    owners: Owners,
     health: Health,
     learning: Learning,
     budgets: Budgets,
@@ -141,11 +154,14 @@ impl Guard {
                  `systemctl --user start workload-guard`",
             )?;
         let mover = Arc::new(mover);
+        let bus_id = DBusProxy::new(&connection).await?.get_id().await?;
         let mut guard = Guard {
             sampler: Sampler::new(cgroups.clone(), proc.clone()),
             programs: Programs::open(),
             engine: Engine::new(config.settings.clone(), config.rules.clone()),
             store: Store::new(&paths.runtime),
+            hold_file: HoldFile::new(&paths.runtime, bus_id.to_string()),
+            owners: Owners::new(connection.clone()),
             health: Health::new(problem),
             learning: Learning::new(LearnedFile::new(paths.state.as_deref())),
             budgets: Budgets::load(&paths.runtime),
@@ -176,6 +192,7 @@ impl Guard {
         guard.routes = guard.store.load();
         guard.check_health().await;
         guard.reconcile().await;
+        guard.restore_holds();
         guard.publish().await;
         Ok(guard)
     }
@@ -197,11 +214,17 @@ impl Guard {
                 self.settle().await;
             }
             let parents = self.health.parent_cgroups(&self.config.settings);
-            let due = next_ping.map_or(next_sample, |ping| ping.min(next_sample));
+            let due = [next_ping, self.next_hold_end()]
+                .into_iter()
+                .flatten()
+                .fold(next_sample, Instant::min);
             let wake = future::or(
                 stop(&signals),
                 future::or(
-                    future::or(next_command(&mut commands), self.jobs.next()),
+                    future::or(
+                        future::or(next_command(&mut commands), self.jobs.next()),
+                        async { Wake::OwnerLeft(self.owners.next().await) },
+                    ),
                     future::or(
                         next_event(&mut manager),
                         future::or(
@@ -218,6 +241,7 @@ impl Guard {
             match wake {
                 Wake::Timer => {
                     let now = Instant::now();
+                    self.end_due_holds();
                     if let (Some(ping), Some(interval)) = (next_ping, watchdog)
                         && now >= ping
                     {
@@ -251,6 +275,7 @@ impl Guard {
                     let _ = answer.send(outcome);
                 }
                 Wake::Command(command) => self.command(command).await,
+                Wake::OwnerLeft(name) => self.decide(Event::Hold(HoldEvent::OwnerLeft(name))),
                 Wake::Finished(finished) => self.finished(finished).await,
                 Wake::Manager(event) => self.manager(event).await,
                 Wake::Stop => break,
@@ -292,6 +317,8 @@ impl Guard {
         }
         self.start_next().await;
         self.store.save(self.routes.values());
+        self.hold_file.save(self.engine.holds());
+        self.follow_owners().await;
         self.publish().await;
     }
 
@@ -321,6 +348,7 @@ impl Guard {
         }
         self.read_commands();
         self.consult_shadow(&look);
+        self.look_at_holds();
         self.watched = look.watched;
         self.scope_pids = look.scope_pids;
         self.notice_taken_roots();

@@ -175,10 +175,21 @@ impl Guard {
     fn next_wanted(&mut self) -> Option<Job> {
         loop {
             let job = self.jobs.queue.pop_front()?;
-            let Job::Move(order) = &job else {
-                return Some(job);
+            let order = match &job {
+                Job::Move(order) => order,
+                Job::Recover { unit, cause, .. } if self.engine.is_kept(unit, cause) => {
+                    let unit = unit.clone();
+                    self.decide(Event::Kept { unit });
+                    continue;
+                }
+                Job::Recover { .. } => return Some(job),
             };
             let root = order.root();
+            if self.is_withheld(order) {
+                log::debug!("process {root} stays: it, or all routing, is held");
+                self.decide(Event::Overtaken { root });
+                continue;
+            }
             let overtaken = self
                 .workload_of(root.pid)
                 .is_some_and(|unit| self.engine.is_overtaken(order, &unit));
@@ -204,6 +215,19 @@ impl Guard {
                     cause,
                     ticket,
                 });
+            }
+            Action::Held { ticket, id } => {
+                // The next guard knows of it when the caller does.
+                self.hold_file.save(self.engine.holds());
+                if let Some(Waiting::Held(answer)) = self.waiting.remove(&ticket) {
+                    let _ = answer.send(Ok(id));
+                }
+            }
+            Action::Unheld { ticket, ended } => {
+                self.hold_file.save(self.engine.holds());
+                if let Some(Waiting::Unheld(answer)) = self.waiting.remove(&ticket) {
+                    let _ = answer.send(Ok(ended));
+                }
             }
             Action::Refuse { ticket, failure } => {
                 if let Some(waiting) = self.waiting.remove(&ticket) {
@@ -272,6 +296,9 @@ impl Guard {
             root,
             outcome: Ok(workload),
         });
+        if order.ticket.is_none() {
+            self.bring_back_exempt(&unit);
+        }
         // The object is there before anybody is told its path.
         self.publish().await;
         let path = names::workload_path(&unit);

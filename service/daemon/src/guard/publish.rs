@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use workload_guard_dbus::types::{SettingRow, State, WatchedRow, WorkloadRow};
+use workload_guard_dbus::types::{HoldRow, SettingRow, State, WatchedRow, WorkloadRow};
 use workload_guard_dbus::{Guard1, Workload1, names};
 
 use super::Guard;
@@ -18,6 +18,7 @@ impl Guard {
         let status = status_line(&next);
         let before = self.board.publish(next.clone());
         self.notifier.status(status);
+        journal_holds(&before.holds, &next.holds);
         if let Err(error) = self.signal_differences(&before, &next).await {
             // The connection's end is seen by the loop; nothing else can fail here.
             log::debug!("the bus was not told of a change: {error}");
@@ -25,7 +26,8 @@ impl Guard {
     }
 
     fn published(&self) -> Published {
-        let reasons: Vec<String> = self
+        let pauses = self.pause_reasons();
+        let problems: Vec<String> = self
             .health
             .problems(self.unsaved())
             .map(ToString::to_string)
@@ -40,12 +42,13 @@ impl Guard {
         capabilities.extend(self.mover.capabilities());
         capabilities.extend(self.programs.capability());
         Published {
-            state: if reasons.is_empty() {
-                State::Normal
-            } else {
-                State::Degraded
+            state: match (pauses.is_empty(), problems.is_empty()) {
+                (false, _) => State::Paused,
+                (true, false) => State::Degraded,
+                (true, true) => State::Normal,
             },
-            reasons,
+            reasons: pauses.into_iter().chain(problems).collect(),
+            holds: self.hold_rows(),
             capabilities,
             exec_events: self.programs.state(),
             exec_events_lost: self.programs.lost(),
@@ -149,8 +152,9 @@ impl Guard {
             before.capabilities != next.capabilities,
             before.classes != next.classes,
             before.exec_events != next.exec_events,
+            before.holds != next.holds,
         );
-        if changed == (false, false, false, false, false) {
+        if changed == (false, false, false, false, false, false) {
             return Ok(());
         }
         // Absent only while the guard starts: then nobody has read anything yet.
@@ -177,7 +181,20 @@ impl Guard {
         if changed.4 {
             interface.exec_events_changed(emitter).await?;
         }
+        if changed.5 {
+            interface.holds_changed(emitter).await?;
+        }
         Ok(())
+    }
+}
+
+fn journal_holds(before: &[HoldRow], next: &[HoldRow]) {
+    let lacks = |rows: &[HoldRow], id: u64| rows.iter().all(|row| row.id != id);
+    for row in next.iter().filter(|row| lacks(before, row.id)) {
+        crate::journal::hold("began", row);
+    }
+    for row in before.iter().filter(|row| lacks(next, row.id)) {
+        crate::journal::hold("ended", row);
     }
 }
 
@@ -197,6 +214,7 @@ fn status_line(published: &Published) -> String {
             .join(", ")
     };
     match published.reasons.len() {
+        _ if published.state == State::Paused => format!("{workloads}; paused"),
         0 => workloads,
         1 => format!("{workloads}; degraded for a reason that `workload-guard status` tells"),
         n => format!("{workloads}; degraded for {n} reasons that `workload-guard status` tells"),

@@ -13,7 +13,7 @@ use crate::bus::{Answer, Command, Target};
 impl Guard {
     pub(super) async fn command(&mut self, command: Command) {
         match command {
-            Command::Place { caller, targets, class, placement, reason, answer } => {
+            Command::Place { caller, targets, class, placement, options, answer } => {
                 let mut processes = Vec::with_capacity(targets.len());
                 for target in &targets {
                     match self.identify(target) {
@@ -22,9 +22,11 @@ impl Guard {
                         Err(failure) => return Waiting::Placed(answer).refuse(failure),
                     }
                 }
-                let caller_unit = caller.and_then(|pid| self.workload_of(pid));
+                let caller_unit = caller.pid.and_then(|pid| self.workload_of(pid));
+                let subject = processes.first().copied();
+                let lease = options.ends().then(|| self.terms(&caller, &options, subject));
                 let ticket = self.ticket(Waiting::Placed(answer));
-                self.decide(Event::Request(Request { ticket, processes, class, placement, reason, caller_unit }));
+                self.decide(Event::Request(Request { ticket, processes, class, placement, reason: options.reason, caller_unit, lease }));
             }
             Command::ReleaseProcess { pid, answer } => match self.workload_of(pid) {
                 Some(unit) => self.release(unit, answer),
@@ -33,6 +35,7 @@ impl Guard {
                 ))),
             },
             Command::ReleaseUnit { unit, answer } => self.release(unit, answer),
+            Command::Hold(command) => self.hold_command(command),
             Command::Watch { .. } | Command::Reload { .. } => unreachable!("the loop handles it, since it changes the loop's pace"),
         }
     }
@@ -42,7 +45,7 @@ impl Guard {
         self.decide(Event::Release { ticket, unit });
     }
 
-    fn ticket(&mut self, waiting: Waiting) -> Ticket {
+    pub(super) fn ticket(&mut self, waiting: Waiting) -> Ticket {
         self.last_ticket += 1;
         let ticket = Ticket(self.last_ticket);
         self.waiting.insert(ticket, waiting);
@@ -63,7 +66,7 @@ impl Guard {
             .map(|route| route.unit.clone())
     }
 
-    fn identify(&self, target: &Target) -> Result<ProcId, Failure> {
+    pub(super) fn identify(&self, target: &Target) -> Result<ProcId, Failure> {
         let gone = |what: &str| Failure::NoSuchProcess(format!("{what} does not exist"));
         match target {
             Target::Pid(pid) => match self.proc.identify(*pid) {

@@ -56,6 +56,14 @@ impl Engine {
         &self.holds
     }
 
+    /// The unique bus names that a hold is bound to, or a lease on its way.
+    pub fn bound_names(&self) -> impl Iterator<Item = &str> {
+        let coming = self.leasing.values().flatten();
+        self.holds
+            .bus_names()
+            .chain(coming.filter_map(|terms| terms.owner.bus_name.as_deref()))
+    }
+
     /// Gives no cookie up to this one: an earlier guard did.
     pub fn skip_hold_ids(&mut self, last: u64) {
         self.holds.skip_to(last);

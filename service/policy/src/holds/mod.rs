@@ -73,6 +73,8 @@ pub struct Terms {
     pub owner: Owner,
     /// Why, printable; may be empty.
     pub reason: String,
+    /// Command line of what is held, printable; empty for a pause.
+    pub subject: String,
     /// Since when, in microseconds since 1970.
     pub since: u64,
     /// When it ends, if by itself.
@@ -206,6 +208,12 @@ impl Holds {
         })
     }
 
+    /// The unique bus names that holds are bound to.
+    pub fn bus_names(&self) -> impl Iterator<Item = &str> {
+        self.iter()
+            .filter_map(|hold| hold.terms.owner.bus_name.as_deref())
+    }
+
     /// The processes that holds end with.
     pub fn processes(&self) -> impl Iterator<Item = ProcId> {
         self.iter().filter_map(|hold| match hold.kind {
@@ -215,10 +223,12 @@ impl Holds {
         })
     }
 
-    /// The next moment at which one ends by itself, as time since boot.
+    /// The next moment at which one ends by itself, as time since boot. A lease that is over already has
+    /// none.
     pub fn next_end(&self) -> Option<Duration> {
         self.iter()
             .filter_map(|hold| Some(hold.terms.until?.boot))
+            .filter(|boot| !boot.is_zero())
             .min()
     }
 

@@ -15,6 +15,7 @@ fn terms(client: Option<&str>, seconds: Option<u64>) -> Terms {
             command: "agent".to_owned(),
         },
         reason: "a meeting".to_owned(),
+        subject: String::new(),
         since: 0,
         until: seconds.map(|seconds| Deadline {
             boot: Duration::from_secs(seconds),

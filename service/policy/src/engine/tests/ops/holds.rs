@@ -84,6 +84,7 @@ impl World {
                 command: "agent".to_owned(),
             },
             reason: String::new(),
+            subject: String::new(),
             since: 0,
             until,
         }
@@ -223,11 +224,6 @@ impl World {
             }
             RecoverCause::LeaseEnded | RecoverCause::Released => {}
         }
-    }
-
-    /// Whether a workload is held where it is.
-    pub fn is_held(&self, unit: &str) -> bool {
-        self.engine.holds().is_paused() || self.engine.holds().is_pinned(unit)
     }
 
     /// An answer about a hold.
