@@ -4,9 +4,15 @@ mod bench;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Parser, Subcommand};
 use clap_complete::Shell;
+use guard_policy::holds::timespan;
+
+mod holds;
+
+pub use holds::{HoldCommand, TermsArgs};
 
 pub use bench::BenchCommand;
 
@@ -37,6 +43,7 @@ JSON, one object:
                  0 for none; from_settings: which of them the guard's
                  settings say, the others are from unit files
   watched        [{unit, processes}]
+  holds          as `workload-guard holds --json` prints them
   workloads      [{path, pid, class, reason, cpu, source, control_group,
                  command, since_usec}]
                  cpu in percent of one logical CPU,
@@ -128,7 +135,7 @@ pub enum Command {
         #[arg(trailing_var_arg = true, value_name = "CMD", value_hint = clap::ValueHint::CommandWithArguments)]
         command: Vec<OsString>,
     },
-    /// Put running processes, with their descendants, into a class until they are released
+    /// Put running processes, with their descendants, into a class until they are released, or the time is over
     Attach {
         /// The processes; the first is the root of the new workload
         #[arg(required = true, value_name = "PID", value_parser = clap::value_parser!(u32).range(1..))]
@@ -139,6 +146,12 @@ pub enum Command {
         /// Why, for status
         #[arg(long)]
         reason: Option<String>,
+        /// Release them after this time: 90s, 30m, 2h
+        #[arg(long = "for", value_name = "TIME", value_parser = timespan::parse)]
+        span: Option<Duration>,
+        /// Stay, and release them when this program ends
+        #[arg(long)]
+        lease: bool,
     },
     /// Move a running process as detection would: it comes back when it calms down
     Route {
@@ -155,6 +168,9 @@ pub enum Command {
         #[arg(value_parser = clap::value_parser!(u32).range(1..))]
         pid: u32,
     },
+    /// What the guard leaves alone for the time being
+    #[command(flatten)]
+    Hold(HoldCommand),
     /// Show every setting, its value and where the value came from; or check settings files
     #[command(after_help = CONFIG_JSON, args_conflicts_with_subcommands = true)]
     Config {
@@ -328,6 +344,10 @@ mod tests {
             &["workload-guard", "attach", "0", "--class", "heavy"][..],
             &["workload-guard", "route", "0"],
             &["workload-guard", "release", "0"],
+            &["workload-guard", "exempt", "0"],
+            &["workload-guard", "pin", "0"],
+            &["workload-guard", "unhold", "0"],
+            &["workload-guard", "pause", "--for", "soon"],
         ] {
             assert_eq!(parse(line).unwrap_err().exit_code(), 2);
         }

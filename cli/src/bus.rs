@@ -62,6 +62,15 @@ pub async fn guard(bus: &Connection) -> Result<Guard1Proxy<'static>, CliError> {
         .await?)
 }
 
+/// Stays on the bus until that ends. What is held for this program is held so long.
+pub async fn end_of(bus: &Connection) -> CliError {
+    let mut messages = zbus::MessageStream::from(bus);
+    while let Some(Ok(_)) = messages.next().await {}
+    CliError::Unavailable(
+        "the user bus closed the connection, and with that the lease ended".into(),
+    )
+}
+
 /// systemd's user manager; an error in words when it is not on this bus.
 pub async fn manager(bus: &Connection) -> Result<ManagerProxy<'static>, CliError> {
     if !has_owner(bus, SYSTEMD_NAME).await? {

@@ -1,14 +1,15 @@
 //! Asks the guard, and keeps what it said.
 
-use std::collections::HashMap;
-
 use futures::try_join;
 use workload_guard_dbus::Guard1Proxy;
-use workload_guard_dbus::types::{ClassRow, SettingRow, StatisticsRow, WatchedRow, WorkloadRow};
-use zvariant::{OwnedValue, Str};
+use workload_guard_dbus::types::{ClassRow, HoldRow, SettingRow, StatisticsRow, WatchedRow, WorkloadRow};
 
 use crate::error::CliError;
 use crate::plan::Call;
+
+mod holds;
+
+pub use holds::{HoldAnswer, options};
 
 /// Everything that `status` shows.
 #[derive(Clone, Debug)]
@@ -31,6 +32,8 @@ pub struct Status {
     pub classes: Vec<ClassRow>,
     /// What is watched.
     pub watched: Vec<WatchedRow>,
+    /// What is held.
+    pub holds: Vec<HoldRow>,
     /// The workloads.
     pub workloads: Vec<WorkloadRow>,
     /// Routes since the guard started.
@@ -83,6 +86,8 @@ pub enum Answer {
     },
     /// To [`Call::Release`]: the control group that the processes are in now.
     Released(String),
+    /// To [`Call::Hold`].
+    Hold(HoldAnswer),
 }
 
 /// Carries out `call`.
@@ -109,13 +114,9 @@ pub async fn perform(guard: &Guard1Proxy<'_>, call: &Call) -> Result<Answer, Cli
             guard.reload().await?;
             Answer::Reloaded
         }
-        Call::Attach {
-            pids,
-            class,
-            reason,
-        } => {
+        Call::Attach { pids, class, terms } => {
             guard
-                .attach(pids.clone(), class.clone(), options(reason.as_deref()))
+                .attach(pids.clone(), class.clone(), options(terms))
                 .await?;
             Answer::Moved {
                 pids: pids.len(),
@@ -129,21 +130,9 @@ pub async fn perform(guard: &Guard1Proxy<'_>, call: &Call) -> Result<Answer, Cli
                 class: class.clone(),
             }
         }
+        Call::Hold(call) => Answer::Hold(holds::perform(guard, call).await?),
         Call::Release { pid } => Answer::Released(guard.release(*pid).await?),
     })
-}
-
-/// The options of `Attach`.
-pub fn options(reason: Option<&str>) -> HashMap<String, OwnedValue> {
-    reason
-        .map(|reason| {
-            (
-                "reason".to_owned(),
-                OwnedValue::from(Str::from(reason.to_owned())),
-            )
-        })
-        .into_iter()
-        .collect()
 }
 
 async fn stats(guard: &Guard1Proxy<'_>) -> Result<Stats, CliError> {
@@ -175,6 +164,7 @@ async fn status(guard: &Guard1Proxy<'_>) -> Result<Status, CliError> {
         settings,
         classes,
         watched,
+        holds,
         workloads,
         routed,
         recovered,
@@ -189,6 +179,7 @@ async fn status(guard: &Guard1Proxy<'_>) -> Result<Status, CliError> {
         guard.settings(),
         guard.classes(),
         guard.watched(),
+        guard.list_holds(),
         guard.list_workloads(),
         guard.routed_total(),
         guard.recovered_total(),
@@ -207,6 +198,7 @@ async fn status(guard: &Guard1Proxy<'_>) -> Result<Status, CliError> {
             .map_or(String::new(), |row| row.value),
         classes,
         watched,
+        holds,
         workloads,
         routed,
         recovered,

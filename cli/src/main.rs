@@ -31,7 +31,7 @@ fn main() -> ExitCode {
     }
     let result = match &plan {
         Plan::Offline(what) => offline::run(what).and_then(|text| print(&text)),
-        Plan::Call(call) => ask(call).and_then(|text| print(&text)),
+        Plan::Call(call) => async_io::block_on(ask(call)),
         Plan::Bench(_) => unreachable!("done above"),
         Plan::Place(placement) => place::place(placement).map(|never| match never {}),
     };
@@ -44,13 +44,15 @@ fn main() -> ExitCode {
     }
 }
 
-fn ask(call: &plan::Call) -> Result<String, CliError> {
-    let answer = async_io::block_on(async {
-        let bus = bus::connect().await?;
-        let guard = bus::guard(&bus).await?;
-        call::perform(&guard, call).await
-    })?;
-    Ok(render::answer(&answer, call.json(), &Style::of_stdout()))
+async fn ask(call: &plan::Call) -> Result<(), CliError> {
+    let bus = bus::connect().await?;
+    let guard = bus::guard(&bus).await?;
+    let answer = call::perform(&guard, call).await?;
+    print(&render::answer(&answer, call.json(), &Style::of_stdout()))?;
+    if call.stays() {
+        return Err(bus::end_of(&bus).await);
+    }
+    Ok(())
 }
 
 /// Prints to stdout. A reader that has seen enough (`| head`) is no error.

@@ -6,7 +6,7 @@ use std::io::IsTerminal;
 use guard_policy::printable::command_line;
 
 use crate::error::CliError;
-use crate::plan::Placement;
+use crate::plan::{Placement, Terms};
 use crate::{bus, call, exec, fallback, session};
 
 /// Carries out `placement`; comes back only when it cannot.
@@ -35,7 +35,10 @@ async fn enter(placement: &Placement) -> Result<(), CliError> {
                 .attach(
                     vec![0],
                     placement.class.to_owned(),
-                    call::options(Some(placement.reason)),
+                    call::options(&Terms {
+                        reason: Some(placement.reason.to_owned()),
+                        ..Terms::default()
+                    }),
                 )
                 .await;
             return moved.map(drop).map_err(CliError::from);

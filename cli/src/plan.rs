@@ -2,10 +2,11 @@
 
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap_complete::Shell;
 
-use crate::args::{BenchCommand, Command, ConfigAction, RulesAction};
+use crate::args::{BenchCommand, Command, ConfigAction, HoldCommand, RulesAction, TermsArgs};
 
 /// The class of `run`.
 pub const HEAVY: &str = "heavy";
@@ -80,8 +81,8 @@ pub enum Call {
         pids: Vec<u32>,
         /// The class.
         class: String,
-        /// Why.
-        reason: Option<String>,
+        /// Why and how long.
+        terms: Terms,
     },
     /// Route one as detection would.
     Route {
@@ -95,6 +96,55 @@ pub enum Call {
         /// A process of the workload.
         pid: u32,
     },
+    /// About holds.
+    Hold(HoldCall),
+}
+
+/// What is asked about holds.
+#[derive(Debug, PartialEq)]
+pub enum HoldCall {
+    /// Pause routing.
+    Pause(Terms),
+    /// Leave a tree alone.
+    Exempt(u32, Terms),
+    /// Keep the workload of a process in its class.
+    Pin(u32, Terms),
+    /// End one.
+    Unhold(u64),
+    /// End every pause.
+    Resume,
+    /// List them.
+    List {
+        /// As JSON.
+        json: bool,
+    },
+}
+
+/// Why something is held or placed, and how long.
+#[derive(Debug, Default, PartialEq)]
+pub struct Terms {
+    /// Why.
+    pub reason: Option<String>,
+    /// Seconds after which it ends.
+    pub seconds: Option<u32>,
+    /// It ends with this program.
+    pub lease: bool,
+}
+
+impl Terms {
+    fn new(span: Option<Duration>, words: &[String]) -> Terms {
+        Terms {
+            reason: (!words.is_empty()).then(|| words.join(" ")),
+            seconds: span.map(whole_seconds),
+            lease: false,
+        }
+    }
+}
+
+/// Rounded up: shorter than asked for would be wrong.
+fn whole_seconds(span: Duration) -> u32 {
+    let seconds = span.as_secs() + u64::from(span.subsec_nanos() > 0);
+    u32::try_from(seconds).unwrap_or(u32::MAX)
 }
 
 impl Call {
@@ -107,7 +157,13 @@ impl Call {
                 | Call::Config { json: true }
                 | Call::Watched { json: true }
                 | Call::Watch { json: true, .. }
+                | Call::Hold(HoldCall::List { json: true })
         )
+    }
+
+    /// Whether this program stays on the bus after the answer.
+    pub fn stays(&self) -> bool {
+        matches!(self, Call::Attach { terms, .. } if terms.lease)
     }
 }
 
@@ -152,11 +208,18 @@ pub fn plan(command: Command, shell: Option<&OsStr>) -> Plan {
             pids,
             class,
             reason,
+            span,
+            lease,
         } => Plan::Call(Call::Attach {
             pids,
             class,
-            reason,
+            terms: Terms {
+                reason,
+                seconds: span.map(whole_seconds),
+                lease,
+            },
         }),
+        Command::Hold(command) => Plan::Call(Call::Hold(hold(command))),
         Command::Route { pid, class } => Plan::Call(Call::Route { pid, class }),
         Command::Release { pid } => Plan::Call(Call::Release { pid }),
         Command::Protect { command } => Plan::Place(Placement {
@@ -198,9 +261,35 @@ pub fn plan(command: Command, shell: Option<&OsStr>) -> Plan {
     }
 }
 
+fn hold(command: HoldCommand) -> HoldCall {
+    let terms = |args: TermsArgs| Terms::new(args.span, &args.reason);
+    match command {
+        HoldCommand::Pause { terms: args } => HoldCall::Pause(terms(args)),
+        HoldCommand::Exempt { pid, terms: args } => HoldCall::Exempt(pid, terms(args)),
+        HoldCommand::Pin { pid, terms: args } => HoldCall::Pin(pid, terms(args)),
+        HoldCommand::Unhold { id } => HoldCall::Unhold(id),
+        HoldCommand::Resume => HoldCall::Resume,
+        HoldCommand::Holds { json } => HoldCall::List { json },
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_time_is_rounded_up_and_the_words_are_one_reason() {
+        let words = ["a".to_owned(), "meeting".to_owned()];
+        assert_eq!(
+            Terms::new(Some(Duration::from_millis(1500)), &words),
+            Terms {
+                reason: Some("a meeting".into()),
+                seconds: Some(2),
+                lease: false
+            }
+        );
+        assert_eq!(Terms::new(None, &[]), Terms::default());
+    }
 
     #[test]
     fn run_without_a_command_is_the_persons_shell() {

@@ -101,6 +101,48 @@ fn the_thin_requests_carry_their_arguments() {
 }
 
 #[test]
+fn holds_carry_their_terms() {
+    let Some(bus) = Bus::start() else { return };
+    let guard = FakeGuard::on(&bus, None);
+    let lines: [(&[&str], &str); 6] = [
+        (
+            &["pause", "--for", "30m", "a", "meeting"],
+            "hold 5; `workload-guard unhold 5` ends it\n",
+        ),
+        (
+            &["exempt", "42", "--for", "1h 30min"],
+            "hold 6; `workload-guard unhold 6` ends it\n",
+        ),
+        (
+            &["pin", "42"],
+            "hold 7; `workload-guard unhold 7` ends it\n",
+        ),
+        (&["unhold", "7"], "ended\n"),
+        (&["resume"], "routing goes on\n"),
+        (
+            &["attach", "42", "--class", "heavy", "--for", "90s"],
+            "1 process and its descendants are in heavy\n",
+        ),
+    ];
+    for (line, answer) in lines {
+        assert_eq!(run(bus.cli().args(line)).1, answer, "{line:?}");
+    }
+    assert_eq!(
+        guard.calls(),
+        [
+            "pause a meeting 1800 false",
+            "exempt 42 - 5400 false",
+            "pin 42 - - false",
+            "release-hold 7",
+            "resume",
+            "attach [42] heavy - leased: - 90 false",
+        ]
+    );
+    let (status, out, _) = run(bus.cli().arg("holds"));
+    assert!(status == 0 && out.contains("a meeting"), "{out}");
+}
+
+#[test]
 fn wrong_settings_are_told_in_the_guards_words() {
     let Some(bus) = Bus::start() else { return };
     let _guard = FakeGuard::on(

@@ -10,7 +10,9 @@ use std::sync::Arc;
 
 use futures_lite::future;
 use support::{assert_documented, compare, introspect};
-use workload_guard_dbus::types::{ClassRow, HoldRow, SettingRow, State, StatisticsRow, WatchedRow, WorkloadRow};
+use workload_guard_dbus::types::{
+    ClassRow, HoldRow, SettingRow, State, StatisticsRow, WatchedRow, WorkloadRow,
+};
 use workload_guard_dbus::{
     Guard1, Guard1Backend, Guard1Proxy, GuardError, Workload1, Workload1Backend, names,
 };

@@ -1,6 +1,7 @@
 //! Answers as text or JSON. Pure: width, colour and the time of day are arguments.
 
 mod config;
+mod holds;
 mod stats;
 mod status;
 mod style;
@@ -29,6 +30,7 @@ pub fn answer(answer: &Answer, json: bool, style: &Style) -> String {
         Answer::Moved { pids, class } => {
             format!("{pids} processes and their descendants are in {class}\n")
         }
+        Answer::Hold(answer) => holds::answer(answer, json, style),
         Answer::Released(cgroup) => format!("back in {cgroup}\n"),
     }
 }

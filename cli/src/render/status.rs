@@ -3,6 +3,7 @@
 use serde::Serialize;
 use workload_guard_dbus::types::{ClassRow, WorkloadRow};
 
+use super::holds;
 use super::style::{Style, Tone, ago, fit, fit_end, short_cgroup};
 use super::table::{Align, Table};
 use crate::call::Status;
@@ -18,6 +19,7 @@ struct View<'a> {
     exec_events_lost: u64,
     classes: Vec<Class<'a>>,
     watched: Vec<Watched<'a>>,
+    holds: Vec<holds::View<'a>>,
     workloads: Vec<Workload<'a>>,
     totals: Totals,
 }
@@ -91,6 +93,7 @@ pub fn json(status: &Status) -> String {
                 processes: row.processes,
             })
             .collect(),
+        holds: holds::views(&status.holds),
         workloads: status
             .workloads
             .iter()
@@ -143,6 +146,10 @@ pub fn text(status: &Status, style: &Style) -> String {
         lines.extend(nothing_watched(status, style));
     }
     lines.push(String::new());
+    if !status.holds.is_empty() {
+        lines.extend(holds::lines(&status.holds, style));
+        lines.push(String::new());
+    }
     if status.workloads.is_empty() {
         lines.push("no workloads".to_owned());
     } else {

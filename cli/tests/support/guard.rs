@@ -4,7 +4,9 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
 use workload_guard_dbus::names::{GUARD_NAME, GUARD_PATH, workload_path};
-use workload_guard_dbus::types::{ClassRow, HoldRow, SettingRow, StatisticsRow, WatchedRow, WorkloadRow};
+use workload_guard_dbus::types::{
+    ClassRow, HoldRow, SettingRow, StatisticsRow, WatchedRow, WorkloadRow,
+};
 use workload_guard_dbus::{Guard1, Guard1Backend, GuardError};
 use zbus::Connection;
 use zbus::names::OwnedUniqueName;

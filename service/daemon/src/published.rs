@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-use workload_guard_dbus::types::{ClassRow, HoldRow, SettingRow, State, StatisticsRow, WatchedRow, WorkloadRow};
+use workload_guard_dbus::types::{
+    ClassRow, HoldRow, SettingRow, State, StatisticsRow, WatchedRow, WorkloadRow,
+};
 
 /// Everything that a getter can answer.
 #[derive(Clone, Debug)]

@@ -49,6 +49,7 @@ fn busy() -> Status {
             unit: "app.slice".into(),
             processes: 12,
         }],
+        holds: vec![],
         workloads: vec![WorkloadRow {
             path: workload_path("lwg-heavy-routed-4242-99.scope"),
             pid: 4242,
@@ -206,6 +207,7 @@ fn the_json_keys_are_those_of_the_help() {
                  "memory_high": 0, "io_weight": 0, "tasks_max": 0, "from_settings": []},
             ],
             "watched": [{"unit": "app.slice", "processes": 12}],
+            "holds": [],
             "workloads": [{
                 "path": "/org/workloadguard/Guard1/workload/lwg_2dheavy_2drouted_2d4242_2d99_2escope",
                 "pid": 4242,

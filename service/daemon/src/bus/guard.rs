@@ -3,7 +3,9 @@
 use std::collections::HashMap;
 
 use guard_policy::action::Placement;
-use workload_guard_dbus::types::{ClassRow, HoldRow, SettingRow, StatisticsRow, WatchedRow, WorkloadRow};
+use workload_guard_dbus::types::{
+    ClassRow, HoldRow, SettingRow, StatisticsRow, WatchedRow, WorkloadRow,
+};
 use workload_guard_dbus::{Guard1Backend, GuardError};
 use zbus::names::OwnedUniqueName;
 use zvariant::{OwnedFd, OwnedObjectPath, OwnedValue};

@@ -5,8 +5,8 @@
 
 mod budgets;
 mod health;
-mod learning;
 mod holds;
+mod learning;
 mod moves;
 mod programs;
 mod publish;
@@ -41,8 +41,8 @@ use zvariant::OwnedObjectPath;
 
 use crate::bus::{Answer, Command, Commands};
 use crate::config::Config;
-use crate::learned::LearnedFile;
 use crate::hold_file::HoldFile;
+use crate::learned::LearnedFile;
 use crate::notify::Notifier;
 use crate::owners::Owners;
 use crate::paths::Paths;
