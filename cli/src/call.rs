@@ -2,7 +2,9 @@
 
 use futures::try_join;
 use workload_guard_dbus::Guard1Proxy;
-use workload_guard_dbus::types::{ClassRow, HoldRow, SettingRow, StatisticsRow, WatchedRow, WorkloadRow};
+use workload_guard_dbus::types::{
+    ClassRow, HoldRow, SettingRow, StatisticsRow, WatchedRow, WorkloadRow,
+};
 
 use crate::error::CliError;
 use crate::plan::Call;

@@ -11,13 +11,32 @@ use guard_policy::printable::command_line;
 use workload_guard_dbus::types::{HoldKind, HoldRow, Reason};
 
 use super::{Guard, Waiting};
-use crate::bus::{Caller, HoldCommand, HoldTarget, Options};
+use crate::bus::{Answer, Caller, HoldCommand, HoldTarget, Options};
 use crate::clock;
 
 /// The longest line of ancestors that is followed; a process table that changes meanwhile can hold a circle.
 const MAX_ANCESTORS: usize = 256;
 
+/// An answer to a caller.
+pub enum HoldAnswer {
+    /// The cookie of a hold.
+    Held(Answer<u64>, u64),
+    /// How many holds have ended.
+    Unheld(Answer<u32>, u32),
+}
+
 impl Guard {
+    /// Answers callers, now that `State` says what they will read and the next guard knows of it, too.
+    pub(super) fn answer_about_holds(&mut self) {
+        for answer in std::mem::take(&mut self.hold_answers) {
+            // A caller that has left waits for nothing.
+            match answer {
+                HoldAnswer::Held(answer, id) => drop(answer.send(Ok(id))),
+                HoldAnswer::Unheld(answer, ended) => drop(answer.send(Ok(ended))),
+            }
+        }
+    }
+
     /// A caller wants something held, or lets go.
     pub(super) fn hold_command(&mut self, command: HoldCommand) {
         match command {

@@ -53,6 +53,7 @@ use crate::store::Store;
 
 use budgets::Budgets;
 use health::Health;
+use holds::HoldAnswer;
 use learning::Learning;
 use moves::{Finished, Jobs};
 use programs::Programs;
@@ -114,6 +115,8 @@ pub struct Guard {
     store: Store,
     hold_file: HoldFile,
     owners: Owners,
+    /// Answers that wait until disk and bus say the same.
+    hold_answers: Vec<HoldAnswer>,
     health: Health,
     learning: Learning,
     budgets: Budgets,
@@ -162,6 +165,7 @@ impl Guard {
             store: Store::new(&paths.runtime),
             hold_file: HoldFile::new(&paths.runtime, bus_id.to_string()),
             owners: Owners::new(connection.clone()),
+            hold_answers: Vec::new(),
             health: Health::new(problem),
             learning: Learning::new(LearnedFile::new(paths.state.as_deref())),
             budgets: Budgets::load(&paths.runtime),
@@ -320,6 +324,7 @@ impl Guard {
         self.hold_file.save(self.engine.holds());
         self.follow_owners().await;
         self.publish().await;
+        self.answer_about_holds();
     }
 
     /// One look at what is watched.

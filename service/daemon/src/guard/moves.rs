@@ -11,6 +11,7 @@ use guard_system::mover::{Arrival, Route};
 use workload_guard_dbus::{Guard1, names};
 use zbus::object_server::SignalEmitter;
 
+use super::holds::HoldAnswer;
 use super::{Guard, Waiting, Wake};
 use crate::bus::GuardObject;
 use crate::journal;
@@ -217,16 +218,13 @@ impl Guard {
                 });
             }
             Action::Held { ticket, id } => {
-                // The next guard knows of it when the caller does.
-                self.hold_file.save(self.engine.holds());
                 if let Some(Waiting::Held(answer)) = self.waiting.remove(&ticket) {
-                    let _ = answer.send(Ok(id));
+                    self.hold_answers.push(HoldAnswer::Held(answer, id));
                 }
             }
             Action::Unheld { ticket, ended } => {
-                self.hold_file.save(self.engine.holds());
                 if let Some(Waiting::Unheld(answer)) = self.waiting.remove(&ticket) {
-                    let _ = answer.send(Ok(ended));
+                    self.hold_answers.push(HoldAnswer::Unheld(answer, ended));
                 }
             }
             Action::Refuse { ticket, failure } => {

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use workload_guard_dbus::names::GUARD_UNIT;
-use workload_guard_dbus::types::WorkloadRow;
+use workload_guard_dbus::types::{HoldRow, WorkloadRow};
 use workload_guard_dbus::{Guard1Proxy, GuardError, Workload1Proxy};
 use zbus::block_on;
 use zvariant::{OwnedObjectPath, OwnedValue, Value};
@@ -185,6 +185,11 @@ impl Guard {
     /// `ListWorkloads`.
     pub fn workloads(&self) -> Result<Vec<WorkloadRow>> {
         Ok(block_on(self.proxy.list_workloads())?)
+    }
+
+    /// `ListHolds`.
+    pub fn holds(&self) -> Result<Vec<HoldRow>> {
+        Ok(block_on(self.proxy.list_holds())?)
     }
 
     /// The workload whose root is `pid`.
