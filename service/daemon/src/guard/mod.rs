@@ -389,6 +389,8 @@ impl Guard {
     /// What systemd said.
     async fn manager(&mut self, event: ManagerEvent) {
         match event {
+            // Told late, it is about an earlier scope of the same name.
+            ManagerEvent::ScopeRemoved { unit } if self.still_there(&unit) => {}
             ManagerEvent::ScopeRemoved { unit } => self.gone(&unit).await,
             // Values of unit files that changed under an active slice may not be in the kernel, and
             // signals of what ended meanwhile are lost: look at both again.

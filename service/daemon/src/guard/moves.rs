@@ -390,6 +390,7 @@ impl Guard {
         }
     }
 
+    /// Whether processes are in the scope of a workload.
     pub(super) fn still_there(&self, unit: &str) -> bool {
         self.routes
             .get(unit)

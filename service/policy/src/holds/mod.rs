@@ -208,9 +208,10 @@ impl Holds {
         })
     }
 
-    /// The unique bus names that holds are bound to.
+    /// The unique bus names that holds are bound to; not those of leases that are over already.
     pub fn bus_names(&self) -> impl Iterator<Item = &str> {
         self.iter()
+            .filter(|hold| hold.terms.until.is_none_or(|until| !until.boot.is_zero()))
             .filter_map(|hold| hold.terms.owner.bus_name.as_deref())
     }
 

@@ -389,7 +389,9 @@ impl Machine {
             match action {
                 Action::Move(order) => self.moves.push(order),
                 Action::Recover { unit, .. } => self.recoveries.push(unit),
-                Action::Refuse { .. } => panic!("nobody asked"),
+                Action::Refuse { .. } | Action::Held { .. } | Action::Unheld { .. } => {
+                    panic!("nobody asked")
+                }
             }
         }
     }

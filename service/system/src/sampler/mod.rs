@@ -206,8 +206,8 @@ impl Sampler {
                 continue;
             };
             let mut pids = Vec::new();
-            if group
-                .visit(true, &mut self.shared, &mut |cgroup, pid| {
+            let mut visit = |shared: &mut Shared| {
+                group.visit(true, shared, &mut |cgroup, pid| {
                     pids.push(pid);
                     // A placed one may be below what is watched.
                     if let Some(table) = inside.as_mut().filter(|_| !watched.is_known(pid)) {
@@ -215,8 +215,10 @@ impl Sampler {
                     }
                     true
                 })
-                .is_err()
-            {
+            };
+            // The files that were kept open may be those of a scope that is gone, and another one has its
+            // name by now: work that was released and placed again has. The second visit opens them anew.
+            if visit(&mut self.shared).is_err() && visit(&mut self.shared).is_err() {
                 continue;
             }
             // Gone between the two reads, or no cpu.stat: as if it were gone before.
