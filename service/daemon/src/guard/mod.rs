@@ -1,7 +1,7 @@
 //! The guard: one loop, one writer of state.
 //!
 //! Whatever happens becomes a [`Wake`]; the engine decides what follows; moves run one after the other
-//! beside the loop, and their outcomes come back as further wakes.
+//! on a thread of their own, and their outcomes come back as further wakes.
 
 mod budgets;
 mod health;
@@ -12,6 +12,7 @@ mod programs;
 mod publish;
 mod reconcile;
 mod requests;
+mod runner;
 mod taken;
 mod watch;
 
@@ -319,7 +320,7 @@ impl Guard {
             self.reconcile_due = false;
             self.reconcile().await;
         }
-        self.start_next().await;
+        self.start_next();
         self.store.save(self.routes.values());
         self.hold_file.save(self.engine.holds());
         self.follow_owners().await;

@@ -1,10 +1,9 @@
-//! Carrying out what the engine asks for: one move at a time, outside the loop's way.
+//! Carrying out what the engine asks for: one move at a time, beside the loop.
 
 use std::collections::VecDeque;
 use std::future::Future;
-use std::pin::Pin;
 
-use futures_lite::future;
+use futures::channel::oneshot::Receiver;
 use guard_policy::action::{Action, Failure, Move, RecoverCause};
 use guard_policy::event::{Event, Ticket, Workload};
 use guard_system::mover::{Arrival, Route};
@@ -12,6 +11,7 @@ use workload_guard_dbus::{Guard1, names};
 use zbus::object_server::SignalEmitter;
 
 use super::holds::HoldAnswer;
+use super::runner::Runner;
 use super::{Guard, Waiting, Wake};
 use crate::bus::GuardObject;
 use crate::journal;
@@ -54,24 +54,13 @@ pub enum Finished {
 pub struct Jobs {
     queue: VecDeque<Job>,
     running: Option<Running>,
+    runner: Runner,
 }
 
 struct Running {
     /// The scope that a recovery empties.
     unit: Option<String>,
-    future: Pin<Box<dyn Future<Output = Finished>>>,
-    /// It had nothing to wait for.
-    ended: Option<Finished>,
-}
-
-impl Running {
-    fn new(unit: Option<String>, future: impl Future<Output = Finished> + 'static) -> Running {
-        Running {
-            unit,
-            future: Box::pin(future),
-            ended: None,
-        }
-    }
+    outcome: Receiver<Finished>,
 }
 
 impl Jobs {
@@ -91,12 +80,13 @@ impl Jobs {
         self.running.is_some()
     }
 
-    /// Goes on with the running change until it has to wait for the first time: systemd works on it while the
-    /// guard writes down and tells what else is new.
-    async fn begin(&mut self) {
-        if let Some(running) = &mut self.running {
-            running.ended = future::poll_once(running.future.as_mut()).await;
-        }
+    fn run<F: Future<Output = Finished>>(
+        &mut self,
+        unit: Option<String>,
+        change: impl FnOnce() -> F + Send + 'static,
+    ) {
+        let outcome = self.runner.run(change);
+        self.running = Some(Running { unit, outcome });
     }
 
     /// Waits for the running change; for ever when there is none.
@@ -104,10 +94,10 @@ impl Jobs {
         let Some(running) = &mut self.running else {
             return std::future::pending().await;
         };
-        let finished = match running.ended.take() {
-            Some(finished) => finished,
-            None => running.future.as_mut().await,
-        };
+        // Only a panic there ends a change without an outcome.
+        let finished = (&mut running.outcome)
+            .await
+            .expect("a change goes on to its end");
         self.running = None;
         Wake::Finished(finished)
     }
@@ -115,7 +105,7 @@ impl Jobs {
 
 impl Guard {
     /// Starts the next change when none runs.
-    pub(super) async fn start_next(&mut self) {
+    pub(super) fn start_next(&mut self) {
         if self.jobs.running.is_some() {
             return;
         }
@@ -123,7 +113,7 @@ impl Guard {
             return;
         };
         let mover = self.mover.clone();
-        self.jobs.running = Some(match job {
+        match job {
             Job::Move(order) => {
                 let class = self.config.settings.class(&order.class).cloned();
                 // Out of another workload of ours: home stays where that one came from.
@@ -131,7 +121,7 @@ impl Guard {
                     .workload_of(order.root().pid)
                     .and_then(|unit| self.routes.get(&unit))
                     .map(|record| record.route.clone());
-                Running::new(None, async move {
+                self.jobs.run(None, move || async move {
                     let outcome = match (class, earlier) {
                         (Some(class), Some(earlier)) => {
                             mover.reroute(&order, &class, &earlier).await
@@ -147,7 +137,7 @@ impl Guard {
                         order,
                         outcome: outcome.map(Box::new),
                     }
-                })
+                });
             }
             Job::Recover {
                 unit,
@@ -155,7 +145,7 @@ impl Guard {
                 ticket,
             } => {
                 let route = self.routes.get(&unit).map(|record| record.route.clone());
-                Running::new(Some(unit.clone()), async move {
+                self.jobs.run(Some(unit.clone()), move || async move {
                     let outcome = match route {
                         Some(route) => mover.recover(&route).await,
                         None => Err(Failure::NoSuchWorkload(format!("{unit} has ended"))),
@@ -166,10 +156,9 @@ impl Guard {
                         ticket,
                         outcome,
                     }
-                })
+                });
             }
-        });
-        self.jobs.begin().await;
+        }
     }
 
     /// Takes the next change out of the queue, past those that another one made needless.

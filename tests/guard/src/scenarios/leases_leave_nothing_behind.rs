@@ -32,6 +32,8 @@ const HOLDS: usize = 900;
 const LEASES: usize = 100;
 /// What the allocator may keep. A leak of 300 bytes for each would be more.
 const GROWTH_KB: u64 = 256;
+/// Files of a scope that a look keeps open until the next one. One leaked with each lease would be hundreds.
+const KEPT_OPEN: usize = 8;
 
 fn run(session: &Session) -> Verdict {
     let guard = Guard::install(session, QUIET)?;
@@ -52,7 +54,7 @@ fn run(session: &Session) -> Verdict {
     ));
     ensure!(guard.pid()? == pid, "the guard was started again");
     ensure!(after.0 <= before.0 + GROWTH_KB, "memory grew: {before:?}, {after:?}");
-    ensure!(after.1 <= before.1, "descriptors grew: {before:?}, {after:?}");
+    ensure!(after.1 <= before.1 + KEPT_OPEN, "descriptors grew: {before:?}, {after:?}");
     units::no_scope_of_ours_left(session, PATIENCE)
 }
 
