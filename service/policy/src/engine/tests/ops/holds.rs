@@ -222,7 +222,7 @@ impl World {
                 let routed = self.scopes[unit].workload.placement;
                 assert_eq!(routed, Placement::Routed);
             }
-            RecoverCause::LeaseEnded | RecoverCause::Released => {}
+            RecoverCause::LeaseEnded | RecoverCause::Released | RecoverCause::Resumed => {}
         }
     }
 
