@@ -41,7 +41,7 @@ pub trait GuestSource: Send {
 }
 
 /// A directory on the host with the product, as a guest sees it at [`PAYLOAD_IN_GUEST`]:
-/// `workload-guardd`, `workload-guard` (release builds), `guard-scenarios`, `bench-scenarios`, `xtask`,
+/// `workload-guardd`, `workload-guard`, `bench-prepd` (release builds), `guard-scenarios`, `bench-scenarios`, `xtask`,
 /// `units/`, `config/`, `polkit/`.
 #[derive(Debug, Clone)]
 pub struct Payload {

@@ -34,10 +34,14 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ),
     ("bench-profile", &[]),
     ("bench-system", &["bench-profile", "bench-trees"]),
+    (
+        "bench-prepd",
+        &["bench-profile", "bench-system", "workload-guard-dbus"],
+    ),
     ("bench-trees", &[]),
     ("testbed", &[]),
     ("guard-scenarios", &["workload-guard-dbus"]),
-    ("bench-scenarios", &[]),
+    ("bench-scenarios", &["bench-trees", "workload-guard-dbus"]),
     (
         "guard-benchmarks",
         &["guard-policy", "guard-system", "workload-guard-dbus"],

@@ -20,6 +20,7 @@ pub use workspace::{Workspace, cargo, tied_cargo};
 const PRODUCT: &[(&str, &str)] = &[
     ("workload-guardd", "workload-guardd"),
     ("workload-guard", "workload-guard"),
+    ("bench-prepd", "bench-prepd"),
 ];
 
 /// What the guests test it with. Always a development build, which `cargo xtask` and the unit tests have

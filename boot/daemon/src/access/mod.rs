@@ -1,0 +1,6 @@
+//! Who may call what.
+
+mod gate;
+mod table;
+
+pub use gate::Gate;

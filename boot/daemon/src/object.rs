@@ -1,0 +1,174 @@
+//! The object of `org.workloadguard.BenchPrep1`: it lets through or refuses, takes turns, and has the work done on a
+//! thread of its own.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bench_profile::profile::Profile;
+use workload_guard_dbus::bench_prep1::Call;
+use workload_guard_dbus::bench_types::{CheckRow, KnobRow};
+use workload_guard_dbus::{BenchError, BenchPrep1, BenchPrep1Backend, names};
+use zvariant::OwnedValue;
+
+use crate::access::Gate;
+use crate::activity::Activity;
+use crate::prepare::Preparer;
+use crate::turn::Turns;
+use crate::{options, rows, work};
+
+/// Serves [`BenchPrep1Backend`].
+pub struct BenchObject {
+    connection: zbus::Connection,
+    gate: Gate,
+    activity: Activity,
+    turns: Turns,
+    preparer: Preparer,
+    /// As long as this boot lasts.
+    booted: Result<Option<Profile>, BenchError>,
+    /// What the last change left.
+    applied: Arc<Mutex<Option<Profile>>>,
+}
+
+impl BenchObject {
+    /// An object that changes nothing until it is asked.
+    pub fn new(
+        connection: zbus::Connection,
+        gate: Gate,
+        activity: Activity,
+        turns: Turns,
+        preparer: Preparer,
+    ) -> BenchObject {
+        let booted = preparer.booted();
+        if let Err(error) = &booted {
+            log::warn!("{}", error.text());
+        }
+        BenchObject {
+            connection,
+            gate,
+            activity,
+            turns,
+            booted,
+            applied: Arc::new(Mutex::new(preparer.applied())),
+            preparer,
+        }
+    }
+
+    /// Does `work` as the one change at this time, and tells everyone when that changes what is applied.
+    async fn change(
+        &self,
+        work: impl FnOnce(&Preparer) -> Result<Vec<KnobRow>, BenchError> + Send + 'static,
+    ) -> Result<Vec<KnobRow>, BenchError> {
+        let turn = self.turns.take()?;
+        let preparer = self.preparer.clone();
+        let applied = self.applied.clone();
+        let before = self.applied();
+        // The turn goes along: it ends with the work, whatever becomes of this call.
+        let done = work::apart(move || {
+            let result = work(&preparer);
+            *applied.lock().unwrap_or_else(PoisonError::into_inner) = preparer.applied();
+            drop(turn);
+            result
+        })
+        .await
+        .unwrap_or_else(broke_off);
+        if self.applied() != before {
+            self.tell_applied().await;
+        }
+        done
+    }
+
+    async fn tell_applied(&self) {
+        let server = self.connection.object_server();
+        let told = async {
+            let object = server
+                .interface::<_, BenchPrep1<BenchObject>>(names::BENCH_PATH)
+                .await?;
+            object
+                .get()
+                .await
+                .applied_changed(object.signal_emitter())
+                .await
+        };
+        if let Err(error) = told.await {
+            log::warn!("a change of Applied was told to nobody: {error}");
+        }
+    }
+
+    /// The profile of that name, or with the empty one that of the boot.
+    fn profile(&self, name: &str) -> Result<Profile, BenchError> {
+        if name.is_empty() {
+            return self.booted.clone()?.ok_or_else(|| {
+                BenchError::WrongProfile(
+                    "this boot is in no profile (its kernel command line has no bench_profile): name one, or boot its \
+                     entry"
+                        .into(),
+                )
+            });
+        }
+        name.parse()
+            .map_err(|error: bench_profile::profile::UnknownProfile| {
+                BenchError::WrongProfile(error.to_string())
+            })
+    }
+}
+
+fn broke_off<T>() -> Result<T, BenchError> {
+    Err(BenchError::KnobFailed(
+        "the service broke off in the middle of it, which is a defect of its own (see its journal); what was changed is \
+         recorded, and Restore puts it back"
+            .into(),
+    ))
+}
+
+impl BenchPrep1Backend for BenchObject {
+    async fn apply(
+        &self,
+        call: Call,
+        name: String,
+        given: HashMap<String, OwnedValue>,
+    ) -> Result<Vec<KnobRow>, BenchError> {
+        let _call = self.activity.begin();
+        self.gate.pass(&call).await?;
+        let options = options::parse(given)?;
+        let profile = self.profile(&name)?;
+        self.change(move |preparer| preparer.apply(profile, options).map(rows::of))
+            .await
+    }
+
+    async fn restore(&self, call: Call) -> Result<Vec<KnobRow>, BenchError> {
+        let _call = self.activity.begin();
+        self.gate.pass(&call).await?;
+        self.change(|preparer| preparer.restore().map(rows::of))
+            .await
+    }
+
+    async fn check(
+        &self,
+        call: Call,
+        expected: String,
+    ) -> Result<(bool, Vec<CheckRow>), BenchError> {
+        let _call = self.activity.begin();
+        self.gate.pass(&call).await?;
+        let profile = self.profile(&expected)?;
+        let preparer = self.preparer.clone();
+        work::apart(move || Ok(preparer.check(profile)))
+            .await
+            .unwrap_or_else(broke_off)
+    }
+
+    fn booted_profile(&self) -> String {
+        self.activity.touch();
+        name(self.booted.clone().ok().flatten())
+    }
+
+    fn applied(&self) -> String {
+        self.activity.touch();
+        name(*self.applied.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+fn name(profile: Option<Profile>) -> String {
+    profile
+        .map(|profile| profile.to_string())
+        .unwrap_or_default()
+}
