@@ -248,6 +248,7 @@ pub enum RulesAction {
 /// Names that this program is called by beside its own, and the subcommands that they stand for.
 const NAMES: &[(&str, &[&str])] = &[
     ("run-workload", &["run"]),
+    ("bench-prep", &["bench", "apply"]),
     ("bench-profile-run", &["bench", "run"]),
     ("bench-profile-status", &["bench", "status"]),
 ];
@@ -336,6 +337,22 @@ mod tests {
             panic!("not a run");
         };
         assert_eq!(command, ["cargo", "bench", "--cpus", "1"]);
+        let applied = parse(&["bench-prep", "--boost=off", "--keep-housekeeping-cores"]);
+        assert!(matches!(
+            applied,
+            Ok(Command::Bench {
+                action: BenchCommand::Apply {
+                    profile: None,
+                    boost: Some(false),
+                    smt: None,
+                    keep_housekeeping_cores: true,
+                    json: false,
+                },
+            })
+        ));
+        for wrong in ["--boost=maybe", "--smt", "turbo"] {
+            assert_eq!(parse(&["bench-prep", wrong]).unwrap_err().exit_code(), 2);
+        }
     }
 
     #[test]

@@ -37,6 +37,13 @@ const PLAN_HELP: &str = "\
 Prints a machine file for this machine, with the reason for each choice, and writes nothing. Review it, then put it \
 at /etc/bench-profile/machine.toml.";
 
+const PLAN_JSON: &str = "\
+JSON, one object:
+  machine  the proposal, as `bench config --json` has it
+  reasons  {key: [text]}: why each key has its value
+  notes    [text]: what this machine cannot do, or what should be looked at
+Keys are kept; new ones may be added.";
+
 const STATUS_HELP: &str = "\
 Without --expect this is a report: it always ends with status 0, on any boot, and what is short of a profile is a \
 WARN, so that its output can be kept beside results. With --expect (or the word expect-PROFILE) it ends with 0, or \
@@ -53,6 +60,22 @@ JSON, one object:
   canary       as `bench canary --json` has it, or null
 Keys are kept; new ones may be added.";
 
+const APPLY_HELP: &str = "\
+bench-prepd does it, on the system bus; other users than root need polkit's word. What was there is saved before \
+anything changes. Exit status 0 means that each setting was read back as asked, or is not offered here, and in \
+multi-core that the canary passed; 1 names what differs, 69 is no service, 77 not permitted.";
+
+const RESTORE_HELP: &str = "\
+Every setting gets the bytes that it had before the first apply, also after a crash. Where nothing was applied, it \
+does nothing. A reboot does the same.";
+
+const KNOBS_JSON: &str = "\
+JSON, one object:
+  applied  the profile that is applied now, or null
+  knobs    [{id, place, requested, effective, original, verdict, reason}]
+           verdict: ok, unsupported or overridden
+Keys are kept; new ones may be added.";
+
 /// `workload-guard bench …`
 #[derive(Clone, Debug, PartialEq, Subcommand)]
 pub enum BenchCommand {
@@ -65,6 +88,31 @@ pub enum BenchCommand {
         /// The same in one word
         #[arg(value_name = "expect-PROFILE", value_parser = expectation, conflicts_with = "expect")]
         word: Option<Profile>,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Bring this machine into the state of a profile, as far as that can be done without a boot
+    #[command(after_help = APPLY_HELP, after_long_help = KNOBS_JSON)]
+    Apply {
+        /// single-core, multi-core or unlimited; else the profile of this boot
+        profile: Option<Profile>,
+        /// Clocks above the base clock, otherwise than the machine file has it
+        #[arg(long, value_name = "on|off", value_parser = switch)]
+        boost: Option<bool>,
+        /// The second threads of the cores, otherwise than the machine file has it
+        #[arg(long, value_name = "on|off", value_parser = switch)]
+        smt: Option<bool>,
+        /// In multi-core, take no housekeeping CPU offline
+        #[arg(long)]
+        keep_housekeeping_cores: bool,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Put back what apply changed
+    #[command(after_help = RESTORE_HELP, after_long_help = KNOBS_JSON)]
+    Restore {
         /// Print JSON
         #[arg(long)]
         json: bool,
@@ -93,8 +141,12 @@ pub enum BenchCommand {
         json: bool,
     },
     /// Propose a machine file for this machine
-    #[command(after_help = PLAN_HELP)]
-    Plan,
+    #[command(after_help = PLAN_HELP, after_long_help = PLAN_JSON)]
+    Plan {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
     /// Show the machine file with the derived masks
     Config {
         /// Print JSON
@@ -103,6 +155,14 @@ pub enum BenchCommand {
     },
     /// Print the profile that this boot is in; status 1 on a normal boot
     Which,
+}
+
+fn switch(word: &str) -> Result<bool, &'static str> {
+    match word {
+        "on" => Ok(true),
+        "off" => Ok(false),
+        _ => Err("on or off is known here"),
+    }
 }
 
 /// `expect-multi-core` and the like, as the older tools had it.

@@ -2,13 +2,16 @@
 
 mod canary;
 mod config;
+mod knobs;
 mod machine;
 mod plan;
 mod run;
+mod service;
 mod status;
 
 use std::process::ExitCode;
 
+use bench_profile::requested::Options;
 use bench_system::root::Root;
 
 use crate::args::BenchCommand;
@@ -29,13 +32,28 @@ fn perform(command: &BenchCommand) -> Result<u8, CliError> {
     let root = Root::new("/");
     match command {
         BenchCommand::Status { expect, word, json } => status::run(&root, expect.or(*word), *json),
+        BenchCommand::Apply {
+            profile,
+            boost,
+            smt,
+            keep_housekeeping_cores,
+            json,
+        } => {
+            let options = Options {
+                boost: *boost,
+                smt: *smt,
+                keep_housekeeping: *keep_housekeeping_cores,
+            };
+            service::run(&service::Request::Apply(*profile, options), *json)
+        }
+        BenchCommand::Restore { json } => service::run(&service::Request::Restore, *json),
         BenchCommand::Run { cpus, command } => run::run(&root, cpus.as_ref(), command),
         BenchCommand::Canary {
             cpus,
             divisor,
             json,
         } => canary::run(&root, cpus.as_ref(), *divisor, *json),
-        BenchCommand::Plan => plan::run(&root),
+        BenchCommand::Plan { json } => plan::run(&root, *json),
         BenchCommand::Config { json } => config::run(&root, *json),
         BenchCommand::Which => which(&root),
     }
