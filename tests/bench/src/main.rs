@@ -21,6 +21,12 @@ enum Command {
         /// Its name.
         name: String,
     },
+    /// Call the bench service as the user whose process this is, once told to: what scenarios start.
+    #[command(hide = true)]
+    Call {
+        /// What is called, as JSON.
+        order: String,
+    },
 }
 
 fn main() -> ExitCode {
@@ -36,6 +42,7 @@ fn main() -> ExitCode {
 fn act(command: &Command) -> Result<u8> {
     match command {
         Command::List => scenarios::print_list().map(|()| outcome::PASS),
+        Command::Call { order } => harness::call::main(order).map(|()| outcome::PASS),
         Command::Run { name } => {
             outcome::start();
             let scenario = scenarios::find(name)?;

@@ -11,5 +11,10 @@ pub mod outcome;
 #[path = "../../../guard/src/harness/wait.rs"]
 pub mod wait;
 
+pub mod agent;
+pub mod call;
+pub mod kernel;
 pub mod product;
+pub mod service;
+pub mod tree;
 pub mod user;

@@ -9,6 +9,8 @@ use super::command::{self, Ended};
 
 /// The guest's ordinary user.
 pub const UID: u32 = 1000;
+/// Another one.
+pub const OTHER: u32 = 1001;
 
 /// Runs `argv` as that user to its end.
 pub fn run(argv: &[&str]) -> Result<Ended> {

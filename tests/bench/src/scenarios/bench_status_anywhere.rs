@@ -1,9 +1,11 @@
 //! The report ends with 0 wherever it runs and knows no failure; the assertion ends with 1 and the reasons off its
 //! profile; an unknown argument ends with 2.
 
-use anyhow::ensure;
+use std::os::unix::fs::symlink;
 
-use super::{CONTAINER, Scenario};
+use anyhow::{Context, ensure};
+
+use super::{ANY, Scenario};
 use crate::harness::command;
 use crate::harness::outcome::{Verdict, step};
 use crate::harness::product::{CLI, bench, ended_with, said};
@@ -11,7 +13,7 @@ use crate::harness::user;
 
 pub const SCENARIO: Scenario = Scenario {
     name: "bench-status-anywhere",
-    tiers: CONTAINER,
+    tiers: ANY,
     quick: true,
     full: false,
     exclusive: false,
@@ -27,6 +29,30 @@ const WITHOUT_SYSFS: [&str; 5] = [
     "-c",
     "mount -t tmpfs none /sys && exec /opt/workload-guard/workload-guard bench status",
 ];
+
+/// The names of the tools that this replaces are links to it.
+fn the_older_tools_names() -> Verdict {
+    let folder = tempfile::tempdir()?;
+    for (name, args, status) in [
+        ("bench-profile-status", &[][..], 0),
+        ("bench-profile-status", &["expect-multi-core"], 1),
+        ("bench-profile-status", &["multi-core"], 2),
+        ("bench-profile-run", &["true"], 1),
+        ("bench-prep", &["--boost=maybe"], 2),
+        // No service is installed here.
+        ("bench-prep", &[], 69),
+    ] {
+        let link = folder.path().join(name);
+        if !link.exists() {
+            symlink(CLI, &link)?;
+        }
+        let mut argv = vec![link.to_str().context("a path")?];
+        argv.extend(args);
+        ended_with(&command::run(&argv)?, status, &command::line(&argv))?;
+    }
+    step("the older tools' names stand for it");
+    Ok(())
+}
 
 fn run() -> Verdict {
     for (who, report) in [
@@ -53,6 +79,7 @@ fn run() -> Verdict {
     for line in [&["status", "expect-turbo"][..], &["status", "--frob"], &["frob"]] {
         ended_with(&bench(line)?, 2, "an unknown argument")?;
     }
+    the_older_tools_names()?;
     let refused = bench(&["run", "true"])?;
     ended_with(&refused, 1, "a run on a normal boot")?;
     said(&refused, "this boot is in no benchmark profile")?;

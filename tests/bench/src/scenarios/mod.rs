@@ -37,6 +37,8 @@ pub enum Tier {
 
 /// Of any container.
 const CONTAINER: &[Tier] = &[Tier::Container];
+/// Of every guest.
+const ANY: &[Tier] = &[Tier::Container, Tier::Machine];
 /// Of the machine alone.
 const MACHINE: &[Tier] = &[Tier::Machine];
 
@@ -52,7 +54,12 @@ macro_rules! scenarios {
 }
 
 scenarios! {
+    bench_apply_and_restore,
+    bench_apply_killed,
+    bench_bus_asks_who_calls,
+    bench_bus_one_change_at_a_time,
     bench_canary_both_ways,
+    bench_prep_at_boot,
     bench_run_audits_interrupts,
     bench_status_anywhere,
 }
