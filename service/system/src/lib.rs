@@ -7,6 +7,7 @@
 
 pub mod bus;
 pub mod cgroup;
+pub mod clock;
 pub mod exec_events;
 pub mod facts;
 pub mod mover;

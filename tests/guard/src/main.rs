@@ -14,6 +14,7 @@ use anyhow::{Context, Result};
 use clap::Parser;
 
 use harness::outcome;
+use harness::session::Place;
 
 /// Scenarios of Linux Workload Guard, for guests of the testbed.
 #[derive(Debug, Parser)]
@@ -66,9 +67,9 @@ fn act(command: Command) -> Result<u8> {
         Command::List => scenarios::print_list().map(|()| outcome::PASS),
         Command::Run { name } => {
             scenarios::find(&name)?;
-            enter(&["run", &name])
+            enter(scenarios::place_of(&name), &["run", &name])
         }
-        Command::Demo => enter(&["demo"]),
+        Command::Demo => enter(Place::Inside, &["demo"]),
         Command::InSession { words } => match words
             .iter()
             .map(String::as_str)
@@ -91,7 +92,7 @@ fn act(command: Command) -> Result<u8> {
     }
 }
 
-fn enter(words: &[&str]) -> Result<u8> {
-    let status = harness::session::enter(words)?;
+fn enter(place: Place, words: &[&str]) -> Result<u8> {
+    let status = harness::session::enter(place, words)?;
     u8::try_from(status).context("an exit status beyond 255")
 }

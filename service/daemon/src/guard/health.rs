@@ -15,6 +15,8 @@ pub struct Health {
     shadow: Vec<Problem>,
     inspection: Inspection,
     checked: Option<Instant>,
+    /// Looks in a row after which a slice was still missing.
+    in_vain: u32,
     /// What was logged and still holds: each problem is told once.
     told: BTreeSet<Problem>,
 }
@@ -34,6 +36,7 @@ impl Health {
             shadow: Vec::new(),
             inspection: Inspection::default(),
             checked: None,
+            in_vain: 0,
             told: BTreeSet::new(),
         }
     }
@@ -93,6 +96,10 @@ impl Guard {
             .problems
             .extend_from_slice(self.budgets.problems());
         self.health.checked = Some(Instant::now());
+        self.health.in_vain = match self.a_slice_is_missing() {
+            true => self.health.in_vain.saturating_add(1),
+            false => 0,
+        };
         let now: BTreeSet<Problem> = self.health.problems(self.unsaved()).cloned().collect();
         for problem in now.difference(&self.health.told) {
             log::warn!("degraded: {problem}");
@@ -116,21 +123,24 @@ impl Guard {
             .health
             .checked
             .map_or(HEALTH_INTERVAL, |checked| checked.elapsed());
+        // A slice that cannot be started is asked for less and less often.
+        let soon = HEALTH_INTERVAL / 10 * (1 << self.health.in_vain.min(2));
+        if age >= HEALTH_INTERVAL || (age >= soon && self.a_slice_is_missing()) {
+            self.check_health().await;
+        }
+    }
+
+    fn a_slice_is_missing(&self) -> bool {
         let settings = &self.config.settings;
-        let wanted = settings
+        let classes = settings.classes.iter().map(|class| &class.slice);
+        settings
             .watch
             .parent_units
             .iter()
-            .chain(settings.classes.iter().map(|class| &class.slice));
-        let vanished = || {
-            wanted.into_iter().any(|unit| {
+            .chain(classes)
+            .any(|unit| {
                 let cgroup = self.health.inspection.cgroups.get(unit);
                 cgroup.is_none_or(|cgroup| self.cgroups.populated(cgroup).is_none())
             })
-        };
-        // A slice that cannot be started is not asked for at every sample.
-        if age >= HEALTH_INTERVAL || (age >= HEALTH_INTERVAL / 10 && vanished()) {
-            self.check_health().await;
-        }
     }
 }

@@ -33,6 +33,7 @@ use guard_policy::holds::HoldEvent;
 use guard_policy::id::Moment;
 use guard_policy::printable::command_line;
 use guard_system::cgroup::CgroupFs;
+use guard_system::clock;
 use guard_system::mover::Mover;
 use guard_system::proc::ProcFs;
 use guard_system::sampler::Sampler;
@@ -134,7 +135,10 @@ pub struct Guard {
     board: Board,
     commands: Commands,
     notifier: Notifier,
-    started: Instant,
+    /// On the clock that goes on while the machine sleeps.
+    started: Duration,
+    /// How long it had slept at the last look.
+    asleep: Duration,
 }
 
 impl Guard {
@@ -179,7 +183,8 @@ impl Guard {
             scope_pids: HashMap::new(),
             watched: Vec::new(),
             notifier: Notifier::from_environment(),
-            started: Instant::now(),
+            started: clock::since_boot(),
+            asleep: clock::asleep(),
             connection,
             mover,
             proc,
@@ -308,9 +313,10 @@ impl Guard {
         Instant::now() + self.config.settings.sampling.interval
     }
 
-    /// Time since the guard started, which is all that the engine needs.
+    /// Time since the guard started, sleep included: to the engine a suspend is a gap, after which
+    /// counting starts afresh.
     fn now(&self) -> Moment {
-        Moment(self.started.elapsed())
+        Moment(clock::since_boot().saturating_sub(self.started))
     }
 
     /// Brings disk, bus and service manager up to what is true now.
@@ -330,6 +336,10 @@ impl Guard {
 
     /// One look at what is watched.
     async fn sample(&mut self) {
+        if self.slept() {
+            self.check_health().await;
+            self.reconcile_due = true;
+        }
         self.refresh_health().await;
         let parents = self.health.parent_cgroups(&self.config.settings);
         let scopes: Vec<(String, String)> = self
@@ -360,6 +370,21 @@ impl Guard {
         self.notice_taken_roots();
         self.decide(Event::Sample(look.sample));
         self.keep_learned();
+    }
+
+    /// Whether the machine has slept since the last look.
+    fn slept(&mut self) -> bool {
+        let before = std::mem::replace(&mut self.asleep, clock::asleep());
+        let slept = self.asleep.saturating_sub(before);
+        if slept < SLEEP {
+            return false;
+        }
+        log::info!(
+            "the machine slept for {} s: looking at everything again",
+            slept.as_secs()
+        );
+        self.sampler.expect_moved();
+        true
     }
 
     /// Reads the commands of placed workloads again: who attaches itself goes on to execute another
@@ -460,5 +485,7 @@ async fn next_event(manager: &mut ManagerEvents) -> Wake {
     }
 }
 
+/// The clocks differ by less without any sleep.
+const SLEEP: Duration = Duration::from_millis(500);
 /// How long between two looks at what budgets the kernel holds, and at slices that are missing.
 const HEALTH_INTERVAL: Duration = Duration::from_secs(30);

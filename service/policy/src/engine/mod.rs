@@ -21,6 +21,7 @@ mod tests;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::action::{Action, Failure, Move, Placement};
 use crate::event::{Event, Sample, Workload};
@@ -44,6 +45,11 @@ pub const MAX_PROCESSES: usize = 256;
 /// Samples in a row that lack a workload's scope, after which it is forgotten. The event that says so
 /// can come before the move's own end is reported; and one sample may be older than the workload.
 const MISSING_SAMPLES: u32 = 3;
+
+/// From the second failure in a row on, at least this until the next attempt, doubled with each.
+const RETRY_AT_LEAST: Duration = Duration::from_secs(1);
+/// How often the wait is doubled.
+const RETRY_DOUBLINGS: u32 = 5;
 
 /// The guard's decisions.
 #[derive(Debug)]
@@ -186,12 +192,18 @@ impl Engine {
             }
             Err(failure) => {
                 let following = self.lease(root, None);
-                self.cool_down(root, now);
+                let mut failures = 1;
                 if let Some(seen) = self.processes.get_mut(root) {
                     // The process itself does not allow it: only another program would.
-                    seen.refused |=
-                        matches!(failure, Failure::NeverMoved(_) | Failure::OutOfReach(_));
+                    if matches!(failure, Failure::NeverMoved(_) | Failure::OutOfReach(_)) {
+                        seen.refused = true;
+                    } else {
+                        seen.failures = seen.failures.saturating_add(1);
+                        failures = seen.failures;
+                    }
                 }
+                let until = self.next_try(failures, now);
+                self.cooldowns.insert(root, until);
                 following
             }
         }
@@ -211,6 +223,20 @@ impl Engine {
         let until = Moment(now.0.saturating_add(self.settings.routing.cooldown));
         self.cooldowns.insert(process, until);
         until
+    }
+
+    /// When something that failed so often in a row is tried again: what fails for ever must not keep
+    /// systemd busy for ever, whatever the cooldown.
+    fn next_try(&self, failures: u32, now: Moment) -> Moment {
+        let cooldown = self.settings.routing.cooldown;
+        let wait = match failures {
+            0 | 1 => cooldown,
+            more => {
+                let doubled = 1 << (more - 1).min(RETRY_DOUBLINGS);
+                cooldown.max(RETRY_AT_LEAST).saturating_mul(doubled)
+            }
+        };
+        Moment(now.0.saturating_add(wait))
     }
 
     /// Workloads, and moves that will make one.

@@ -31,6 +31,8 @@ pub struct Tracked {
     low_since: Option<Moment>,
     /// No attempt to bring it back before this.
     not_before: Option<Moment>,
+    /// Attempts that failed, one after the other.
+    failures: u32,
     missing: u32,
     meter: Meter,
 }
@@ -47,6 +49,7 @@ impl Tracked {
             root_known: false,
             low_since: None,
             not_before: None,
+            failures: 0,
             missing: 0,
             meter: Meter::default(),
         }
@@ -168,9 +171,14 @@ impl Engine {
                 self.workloads.remove(unit);
             }
             Err(_) => {
+                let Some(tracked) = self.workloads.get_mut(unit) else {
+                    return;
+                };
+                tracked.failures = tracked.failures.saturating_add(1);
+                let failures = tracked.failures;
+                let until = self.next_try(failures, now);
                 if let Some(tracked) = self.workloads.get_mut(unit) {
-                    tracked.not_before =
-                        Some(Moment(now.0.saturating_add(self.settings.routing.cooldown)));
+                    tracked.not_before = Some(until);
                 }
             }
         }

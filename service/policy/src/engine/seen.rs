@@ -28,6 +28,8 @@ pub struct Seen {
     pub excluded: bool,
     /// It was found to be one that stays where it is.
     pub refused: bool,
+    /// Moves of it that failed, one after the other.
+    pub(super) failures: u32,
     /// Its tree came back because it was calm, so its name alone does not route it again.
     pub(super) spent: bool,
     /// Its parent's PID, when it was last shown.
@@ -82,6 +84,7 @@ impl Seen {
             known: None,
             excluded: false,
             refused: false,
+            failures: 0,
             spent: false,
             measured: None,
             scored: None,
@@ -167,6 +170,7 @@ impl Seen {
         let other = !process.argv.is_empty() && !same(&self.argv, &process.argv);
         if other {
             self.refused = false;
+            self.failures = 0;
             self.spent = false;
             self.command = None;
             self.argv = Arc::clone(&process.argv);

@@ -23,13 +23,13 @@ mod why;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use nix::time::{ClockId, clock_gettime};
 use workload_guard_dbus::systemd1::ManagerProxy;
 use zbus::Connection;
 use zbus::proxy::CacheProperties;
 use zvariant::{Fd, Value};
 
 use crate::cgroup::CgroupFs;
+use crate::clock;
 use crate::facts::Guard;
 use crate::proc::ProcFs;
 use crate::watch::{ManagerEvents, Signals};
@@ -134,7 +134,5 @@ async fn takes_pidfds(manager: &ManagerProxy<'_>) -> zbus::Result<bool> {
 
 /// Now, in microseconds of `CLOCK_MONOTONIC`, which systemd's `…TimestampMonotonic` properties count in.
 fn monotonic_usec() -> u64 {
-    clock_gettime(ClockId::CLOCK_MONOTONIC)
-        .map(|now| now.tv_sec() as u64 * 1_000_000 + now.tv_nsec() as u64 / 1_000)
-        .unwrap_or_default()
+    u64::try_from(clock::awake().as_micros()).unwrap_or(u64::MAX)
 }

@@ -53,6 +53,7 @@ struct Work {
 pub struct Churn {
     dice: Dice,
     works: Vec<Work>,
+    starts_may_fail: bool,
     /// Loads started so far.
     pub started: u32,
 }
@@ -63,8 +64,15 @@ impl Churn {
         Churn {
             dice,
             works: Vec::new(),
+            starts_may_fail: false,
             started: 0,
         }
+    }
+
+    /// For a manager that may be away when a load is started.
+    pub fn whose_starts_may_fail(mut self) -> Churn {
+        self.starts_may_fail = true;
+        self
     }
 
     /// One change: a load comes, goes, wakes or falls asleep.
@@ -72,9 +80,14 @@ impl Churn {
         self.collect()?;
         if self.works.len() < AT_ONCE && !self.dice.one_in(4) {
             let kind = self.dice.pick(KINDS);
-            let load = start(kind).with_context(|| format!("starting {kind:?}"))?;
-            self.started += 1;
-            self.works.push(Work { kind, load });
+            match start(kind).with_context(|| format!("starting {kind:?}")) {
+                Ok(load) => {
+                    self.started += 1;
+                    self.works.push(Work { kind, load });
+                }
+                Err(_) if self.starts_may_fail => {}
+                Err(error) => return Err(error),
+            }
             return Ok(());
         }
         let index = self.dice.below(self.works.len());

@@ -1,5 +1,6 @@
 //! What scenarios are made of: a user session, the guard in it, loads, and ways to wait and to look.
 
+pub mod bus_calls;
 pub mod cgroup;
 pub mod command;
 pub mod dice;

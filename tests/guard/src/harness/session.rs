@@ -25,26 +25,30 @@ pub const PAYLOAD: &str = "/opt/workload-guard";
 /// Where a caller gives up on a call: longer than the guard's own deadlines, so that its answer is seen.
 const CALL: Duration = Duration::from_secs(60);
 
-/// Runs `in-session WORDS` of this program as the user, in a scope of its user manager and with root's help at
-/// hand, and answers its exit status.
-///
-/// The scope keeps the scenario out of what is watched, and inside the part of the tree that a user manager may
-/// move processes out of and into.
-pub fn enter(words: &[&str]) -> Result<i32> {
+/// Where the part of a scenario runs that is the user's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// In a scope of its user manager: out of what is watched, and inside the part of the tree that a user
+    /// manager may move processes out of and into.
+    Inside,
+    /// In a scope of the system's: it sees the end of its user manager.
+    Outside,
+}
+
+/// Runs `in-session WORDS` of this program as the user, with root's help at hand, and answers its exit status.
+pub fn enter(place: Place, words: &[&str]) -> Result<i32> {
     ensure!(
         Uid::effective().is_root(),
         "scenarios start as root: they install as a user and play other users"
     );
     root::serve(UID)?;
-    let status = as_user(Command::new("systemd-run"))
-        .args([
-            "--user",
-            "--scope",
-            "--quiet",
-            "--collect",
-            "--unit=scenario",
-            "--",
-        ])
+    let mut command = logged_in(Command::new("systemd-run"));
+    match place {
+        Place::Inside => command.uid(UID).gid(UID).arg("--user"),
+        Place::Outside => command.args([format!("--uid={UID}"), format!("--gid={UID}")]),
+    };
+    let status = command
+        .args(["--scope", "--quiet", "--collect", "--unit=scenario", "--"])
         .arg(std::env::current_exe()?)
         .arg("in-session")
         .args(words)
@@ -53,12 +57,10 @@ pub fn enter(words: &[&str]) -> Result<i32> {
     Ok(command::shell_status(status))
 }
 
-/// Makes a command run as the user, as a login would: identity, environment, directory.
-fn as_user(mut command: Command) -> Command {
+/// Gives a command what a login gives it: environment, directory.
+fn logged_in(mut command: Command) -> Command {
     let seed = std::env::var(dice::SEED).map(|seed| (dice::SEED, seed));
     command
-        .uid(UID)
-        .gid(UID)
         .current_dir(HOME)
         .env_clear()
         .env("HOME", HOME)

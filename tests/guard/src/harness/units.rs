@@ -71,6 +71,13 @@ pub fn no_scope_of_ours_left(session: &Session, patience: Duration) -> Result<()
     })
 }
 
+/// No unit is in failed state.
+pub fn none_failed() -> Result<()> {
+    let failed = systemctl(&["list-units", "--failed", "--plain", "--no-legend"])?;
+    anyhow::ensure!(failed.is_empty(), "failed units: {failed}");
+    Ok(())
+}
+
 /// Waits for a state of a unit.
 pub fn becomes(unit: &str, state: &str, patience: Duration) -> Result<()> {
     wait::until_true(&format!("{unit} is {state}"), patience, || {

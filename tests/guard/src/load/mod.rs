@@ -55,6 +55,11 @@ pub enum Mode {
     },
     /// A spinner that starts and reaps short-lived children all the time.
     Forker,
+    /// An idle parent that starts sleeping processes as fast as it can, once it is ready, until there are so many.
+    Grower {
+        /// How many.
+        count: u32,
+    },
     /// An idle parent of many sleeping processes.
     Many {
         /// How many.
@@ -110,6 +115,7 @@ pub fn run(mode: Mode) -> Result<()> {
         Mode::Nest { children, into } => tree::nest(children, into.as_deref()),
         Mode::Tree { children } => tree::tree(children),
         Mode::Forker => forker::run(),
+        Mode::Grower { count } => tree::grower(count),
         Mode::Many { count } => tree::many(count),
         Mode::Zombie => tree::zombie(),
         Mode::Storm { out, seconds } => storm::run(&out, Duration::from_secs(seconds)),

@@ -74,6 +74,27 @@ pub fn many(count: u32) -> Result<()> {
     spinner.ready_and_obey(&members)
 }
 
+/// An idle parent of sleeping processes that come while it is used. Each third is a grandchild.
+pub fn grower(count: u32) -> Result<()> {
+    let spinner = Spinner::new(false)?;
+    std::thread::spawn(move || {
+        let mut living = 0;
+        while living < count {
+            let (words, more): (&[&str], _) = match living % 3 {
+                0 if living + 1 < count => {
+                    (&["sh", "-c", "sleep infinity & exec sleep infinity"], 2)
+                }
+                _ => (&["sleep", "infinity"], 1),
+            };
+            // Out of processes for the moment: the next round tries again.
+            if Command::new(words[0]).args(&words[1..]).spawn().is_ok() {
+                living += more;
+            }
+        }
+    });
+    spinner.ready_and_obey(&[])
+}
+
 /// An idle parent of a zombie.
 pub fn zombie() -> Result<()> {
     let spinner = Spinner::new(false)?;

@@ -4,7 +4,7 @@ use anyhow::{Context, Result};
 use serde::Serialize;
 
 use crate::harness::outcome::Verdict;
-use crate::harness::session::Session;
+use crate::harness::session::{Place, Session};
 
 /// A scenario.
 #[derive(Clone, Copy, Debug, Serialize)]
@@ -79,6 +79,13 @@ scenarios! {
     lease_ends_with_its_client,
     leases_leave_nothing_behind,
     daemon_reexec_survived,
+    reexec_under_load,
+    user_manager_restarted,
+    user_manager_hangs,
+    bus_restarted,
+    exits_while_routed,
+    forks_during_a_move,
+    move_that_fails_for_ever,
     activated_by_a_bus_call,
     attach_by_busctl_alone,
     attach_by_pidfd,
@@ -108,9 +115,25 @@ scenarios! {
     probe_latency_with_and_without_guard,
     exec_to_heavy_latency,
     lost_events_are_made_good,
+    suspended_and_resumed,
+    cpu_controller_late,
     fork_storm,
     app_slice_desktop_session,
     class_of_ones_own,
+}
+
+/// Those that see the end of their user manager.
+const OUTSIDE: &[&Scenario] = &[
+    &user_manager_restarted::SCENARIO,
+    &cpu_controller_late::SCENARIO,
+];
+
+/// Where a scenario runs.
+pub fn place_of(name: &str) -> Place {
+    match OUTSIDE.iter().any(|scenario| scenario.name == name) {
+        true => Place::Outside,
+        false => Place::Inside,
+    }
 }
 
 /// The scenario of that name.

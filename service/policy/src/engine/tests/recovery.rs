@@ -129,6 +129,27 @@ fn a_failed_recovery_is_tried_again_after_the_cooldown() {
 }
 
 #[test]
+fn a_recovery_that_fails_for_ever_is_tried_less_and_less_often() {
+    let mut settings = Settings::default();
+    settings.routing.cooldown = Duration::ZERO;
+    let mut machine = Machine::with(settings);
+    machine.spawn(7, 1, "make");
+    let order = one_move(machine.sample());
+    machine.moved(&order);
+    let mut tries = 0;
+    for _ in 0..300 {
+        if !machine.tick(&[]).is_empty() {
+            tries += 1;
+            machine.step(Event::Recovered {
+                unit: unit(7),
+                outcome: Err(Failure::SystemdRefused("no".to_owned())),
+            });
+        }
+    }
+    assert!((5..30).contains(&tries), "{tries} tries in 10 minutes");
+}
+
+#[test]
 fn a_release_brings_placed_work_back_with_its_ticket() {
     let mut machine = Machine::new();
     machine.step(Event::Adopted(workload(7, "heavy", Placement::Placed)));

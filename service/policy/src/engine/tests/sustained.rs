@@ -140,6 +140,27 @@ fn only_one_move_is_in_flight_and_a_failed_one_cools_down() {
 }
 
 #[test]
+fn what_fails_for_ever_is_tried_less_and_less_often() {
+    for (cooldown, most) in [(0, 45), (20, 8)] {
+        let mut settings = Settings::default();
+        settings.routing.cooldown = Duration::from_secs(cooldown);
+        let mut machine = Machine::with(settings);
+        machine.spawn(7, 1, "worker");
+        let mut tries = 0;
+        for _ in 0..600 {
+            if !moves(&machine.tick(&[(7, 100.0)])).is_empty() {
+                machine.not_moved(7, timeout());
+                tries += 1;
+            }
+        }
+        assert!(
+            (4..=most).contains(&tries),
+            "cooldown {cooldown} s: {tries} tries in 20 minutes"
+        );
+    }
+}
+
+#[test]
 fn what_is_never_moved_is_asked_again_only_after_an_exec() {
     for failure in [
         Failure::NeverMoved(NeverMoved::ServiceMain),

@@ -135,6 +135,7 @@ impl World {
             workload: workload.clone(),
             usage: 0,
             idle_ticks: 0,
+            failures: 0,
         };
         self.scopes.insert(name, scope);
         self.drop_empty_scopes();
@@ -194,7 +195,10 @@ impl World {
             self.scopes
                 .values_mut()
                 .filter(|scope| scope.workload.unit == unit)
-                .for_each(|scope| scope.idle_ticks = 0);
+                .for_each(|scope| {
+                    scope.idle_ticks = 0;
+                    scope.failures += 1;
+                });
         }
         self.step(Event::Recovered { unit, outcome });
     }

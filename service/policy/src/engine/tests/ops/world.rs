@@ -95,6 +95,8 @@ pub struct Scope {
     pub usage: u64,
     /// Samples in a row without load, at the end of the regular ones.
     pub idle_ticks: u32,
+    /// Recoveries that failed.
+    pub failures: u32,
 }
 
 pub struct World {
@@ -336,11 +338,12 @@ impl World {
         }
         self.look_at_holds();
         self.sample();
-        // Ten low samples, 20 s since the first, 20 s after a failure, and one sample without a rate.
+        // Ten low samples, 20 s since the first, 20 s after a failure, doubled with each, and one sample
+        // without a rate.
         for (unit, scope) in &self.scopes {
             let asked = self.recoveries.contains(unit);
             assert!(
-                asked || scope.idle_ticks < 25,
+                asked || scope.idle_ticks < 15 + (10 << scope.failures.saturating_sub(1).min(5)),
                 "{unit} stays idle and is not brought back"
             );
         }
