@@ -37,7 +37,9 @@ impl BusCalls {
             while let Some(Ok(message)) = block_on(stream.next()) {
                 let header = message.header();
                 // A rule takes no well-known name for a destination.
-                let asked = header.destination().is_some_and(|name| name == SYSTEMD_NAME);
+                let asked = header
+                    .destination()
+                    .is_some_and(|name| name == SYSTEMD_NAME);
                 if asked && header.message_type() == Type::MethodCall {
                     its.fetch_add(1, Ordering::Relaxed);
                 }
