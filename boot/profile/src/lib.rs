@@ -5,6 +5,7 @@
 //! and what that means. [`planner::plan`] proposes a machine for a [`topology::Topology`].
 
 pub mod command_line;
+pub mod comparability;
 pub mod cpus;
 pub mod knob;
 pub mod machine;

@@ -191,45 +191,16 @@ impl Work<'_> {
 
     fn knobs(&mut self, requested: &Requested) -> Vec<Knob> {
         let snapshot = self.look();
-        judged(requested, &snapshot, &self.refusals, Some(&self.originals))
+        let asked = |entry: &Entry| !matches!(entry.action, Action::Keep { .. });
+        let judged = |entry: Entry| {
+            let original = entry
+                .path()
+                .and_then(|path| self.originals.before(path))
+                .map(|text| text.trim().to_owned());
+            let refusal = self.refusals.get(&entry.id).map(String::as_str);
+            judge(&entry, &snapshot, refusal, original)
+        };
+        let entries = knobs::all(requested, &snapshot).into_iter();
+        entries.filter(asked).map(judged).collect()
     }
-}
-
-/// How the machine is, against what is asked for. It changes nothing.
-///
-/// # Errors
-///
-/// What the machine was before cannot be read.
-pub fn check(
-    root: &Root,
-    hands: &mut dyn Hands,
-    requested: &Requested,
-) -> Result<Vec<Knob>, OriginalsError> {
-    let originals = originals::load(root)?;
-    let snapshot = Snapshot::read(root, hands);
-    Ok(judged(
-        requested,
-        &snapshot,
-        &BTreeMap::new(),
-        originals.as_ref(),
-    ))
-}
-
-fn judged(
-    requested: &Requested,
-    snapshot: &Snapshot,
-    refusals: &BTreeMap<String, String>,
-    originals: Option<&Originals>,
-) -> Vec<Knob> {
-    let asked = |entry: &Entry| !matches!(entry.action, Action::Keep { .. });
-    let judged = |entry: Entry| {
-        let original = entry
-            .path()
-            .and_then(|path| originals?.before(path))
-            .map(|text| text.trim().to_owned());
-        let refusal = refusals.get(&entry.id).map(String::as_str);
-        judge(&entry, snapshot, refusal, original)
-    };
-    let entries = knobs::all(requested, snapshot).into_iter();
-    entries.filter(asked).map(judged).collect()
 }

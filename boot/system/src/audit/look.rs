@@ -95,15 +95,13 @@ pub(super) fn steal(stat: &str) -> BTreeMap<u32, u64> {
 /// its debug files tell earlier ones, to root.
 fn managed(root: &Root) -> BTreeSet<u32> {
     use std::os::unix::fs::PermissionsExt;
-    let Ok(folders) = std::fs::read_dir(root.path("proc/irq")) else {
-        return BTreeSet::new();
-    };
-    folders
-        .flatten()
-        .filter_map(|folder| {
-            let irq: u32 = folder.file_name().to_str()?.parse().ok()?;
-            let mask = std::fs::metadata(folder.path().join("smp_affinity")).ok()?;
-            let fixed = mask.permissions().mode() & 0o200 == 0;
+    let names = root.names("proc/irq").unwrap_or_default();
+    names
+        .iter()
+        .filter_map(|name| {
+            let irq: u32 = name.parse().ok()?;
+            let mask = root.path(&format!("proc/irq/{irq}/smp_affinity"));
+            let fixed = std::fs::metadata(mask).ok()?.permissions().mode() & 0o200 == 0;
             (fixed || debug_says_managed(root, irq)).then_some(irq)
         })
         .collect()

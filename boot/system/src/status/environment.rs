@@ -1,18 +1,11 @@
 //! What is worth archiving beside results, so that two of them can be told comparable.
 
+use bench_profile::comparability::{Item, UNKNOWN};
+use bench_profile::topology::Topology;
 use serde::Serialize;
 
 use super::facts::{Facts, text};
 use crate::root::Root;
-
-/// One line of it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Item {
-    /// What it is.
-    pub name: &'static str,
-    /// What was seen; `unknown` where nothing could be.
-    pub value: String,
-}
 
 /// The observed environment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -25,18 +18,15 @@ impl Environment {
         let of = |file: &str| text(root, file);
         let topology = facts.topology.as_ref().ok();
         let mut items = Vec::new();
-        let mut add = |name, value: Option<String>| {
+        let mut add = |name: &str, value: Option<String>| {
+            let value = match value {
+                Some(value) if value.is_empty() => "none".to_owned(),
+                Some(value) => value,
+                None => UNKNOWN.to_owned(),
+            };
             items.push(Item {
-                name,
-                value: value
-                    .map(|value| {
-                        if value.is_empty() {
-                            "none".into()
-                        } else {
-                            value
-                        }
-                    })
-                    .unwrap_or_else(|| "unknown".into()),
+                name: name.to_owned(),
+                value,
             });
         };
         add("host", of("proc/sys/kernel/hostname"));
@@ -48,15 +38,22 @@ impl Environment {
             "microcode",
             of("sys/devices/system/cpu/cpu0/microcode/version"),
         );
+        add("topology", topology.map(layout));
+        let booted = facts.booted.as_ref().ok();
+        add(
+            "profile",
+            booted.map(|booted| {
+                booted
+                    .map(|profile| profile.to_string())
+                    .unwrap_or_default()
+            }),
+        );
         add("online", topology.map(|all| all.online.to_string()));
         add("isolated", topology.map(|all| all.isolated.to_string()));
         add("nohz_full", topology.map(|_| facts.nohz_full.to_string()));
         add("smt", topology.and_then(|all| all.smt_control.clone()));
-        let boost = facts.frequency.boost.as_ref();
-        add(
-            "boost",
-            boost.map(|(_, on)| if *on { "on" } else { "off" }.into()),
-        );
+        let boost = facts.frequency.boost;
+        add("boost", boost.map(|boost| boost.to_string()));
         add("governors", distinct(facts.frequency.governors.values()));
         add(
             "energy preferences",
@@ -67,6 +64,19 @@ impl Environment {
         }
         add("swap", facts.swaps.as_ref().map(|areas| areas.join(" ")));
         add("mitigations", mitigations(root));
+        // Left alone by the profiles, and part of what is measured.
+        add(
+            "transparent huge pages",
+            of("sys/kernel/mm/transparent_hugepage/enabled"),
+        );
+        add(
+            "address randomization",
+            of("proc/sys/kernel/randomize_va_space"),
+        );
+        add(
+            "idle governor",
+            of("sys/devices/system/cpu/cpuidle/current_governor"),
+        );
         let policy = facts.machine.as_ref().ok();
         add(
             "machine file",
@@ -83,18 +93,37 @@ fn distinct<'a>(values: impl Iterator<Item = &'a String>) -> Option<String> {
     (!values.is_empty()).then(|| values.join(" "))
 }
 
-/// Every known weakness with what is done about it: two results with different ones do not compare.
-fn mitigations(root: &Root) -> Option<String> {
-    let folder = std::fs::read_dir(root.path("sys/devices/system/cpu/vulnerabilities")).ok()?;
-    let mut lines: Vec<String> = folder
-        .flatten()
-        .filter_map(|file| {
-            let state = std::fs::read_to_string(file.path()).ok()?;
-            Some(format!("{}: {}", file.file_name().display(), state.trim()))
+/// Which CPUs share a cache, and of what sort they are.
+fn layout(topology: &Topology) -> String {
+    let mut groups: Vec<String> = topology
+        .cpus
+        .values()
+        .map(|cpu| {
+            let cache = match &cpu.l3 {
+                Some(l3) => format!("L3 of {} KiB for {}", l3.kib, l3.cpus),
+                None => "no L3".to_owned(),
+            };
+            format!("package {}, {}, {cache}", cpu.package, cpu.kind)
         })
         .collect();
-    lines.sort();
-    Some(lines.join("; "))
+    groups.sort_unstable();
+    groups.dedup();
+    groups.join("; ")
+}
+
+/// Every known weakness with what is done about it: two results with different ones do not compare.
+fn mitigations(root: &Root) -> Option<String> {
+    let folder = "sys/devices/system/cpu/vulnerabilities";
+    let lines: Vec<String> = root
+        .names(folder)
+        .ok()?
+        .into_iter()
+        .filter_map(|name| {
+            let state = text(root, &format!("{folder}/{name}"))?;
+            Some(format!("{name}: {state}"))
+        })
+        .collect();
+    (!lines.is_empty()).then(|| lines.join("; "))
 }
 
 /// 64-bit FNV-1a: the same file has the same number with every compiler.

@@ -11,6 +11,8 @@ use bench_profile::topology::Topology;
 use super::frequency::Frequency;
 use super::units;
 use crate::root::Root;
+use crate::snapshot::{SWAPS, sysctl};
+use crate::swap;
 use crate::{boot, machine, topology};
 
 /// The state of one moment. A text in an `Err` says why a thing is not known.
@@ -30,6 +32,8 @@ pub struct Facts {
     pub frequency: Frequency,
     /// Masks that say where the kernel's own work may go, by name; those that the kernel shows.
     pub masks: BTreeMap<&'static str, CpuSet>,
+    /// Where each numbered interrupt arrives, as far as the kernel tells.
+    pub interrupts: BTreeMap<u32, CpuSet>,
     /// Active swap areas; none where /proc/swaps cannot be read.
     pub swaps: Option<Vec<String>>,
     /// The settings that the profiles change, by name; those that the kernel shows.
@@ -73,24 +77,35 @@ impl Facts {
                 .iter()
                 .filter_map(|(name, file, read)| Some((*name, read(&text(root, file)?)?)))
                 .collect(),
-            swaps: text(root, "proc/swaps").map(|table| {
-                let areas = table.lines().skip(1);
-                areas
-                    .filter_map(|line| Some(line.split_ascii_whitespace().next()?.to_owned()))
-                    .collect()
+            interrupts: interrupts(root),
+            swaps: text(root, SWAPS).map(|table| {
+                let areas = swap::areas(&table).into_iter();
+                areas.map(|area| area.device).collect()
             }),
             sysctls: SYSCTLS
                 .iter()
-                .filter_map(|(name, _)| {
-                    let file = format!("proc/sys/{}", name.replace('.', "/"));
-                    Some((*name, text(root, &file)?))
-                })
+                .filter_map(|(name, _)| Some((*name, text(root, &sysctl(name))?)))
                 .collect(),
             running: units::running(root, &units),
             machine,
             topology,
         }
     }
+}
+
+/// Where the kernel sends it now, else where it may.
+fn interrupts(root: &Root) -> BTreeMap<u32, CpuSet> {
+    let target = |irq: u32| {
+        ["effective_affinity", "smp_affinity"]
+            .iter()
+            .find_map(|file| mask(&text(root, &format!("proc/irq/{irq}/{file}"))?))
+    };
+    let names = root.names("proc/irq").unwrap_or_default();
+    names
+        .iter()
+        .filter_map(|name| name.parse().ok())
+        .filter_map(|irq| Some((irq, target(irq)?)))
+        .collect()
 }
 
 fn mask(text: &str) -> Option<CpuSet> {

@@ -188,19 +188,15 @@ fn cpus(all: &mut Findings, facts: &Facts, requested: &Requested) {
 }
 
 fn frequency(all: &mut Findings, facts: &Facts, requested: &Requested) {
-    match &facts.frequency.boost {
+    match facts.frequency.boost {
         None => all.note(
             "boost",
             "unsupported here: no file of the kernel switches it",
         ),
-        Some((_, on)) => all.expect(
-            *on == requested.boost.on,
+        Some(boost) => all.expect(
+            boost.is(requested.boost.on),
             "boost",
-            format!(
-                "boost is {}; expected: {}",
-                on_off(*on),
-                on_off(requested.boost.on)
-            ),
+            format!("boost is {boost}; expected: {}", on_off(requested.boost.on)),
         ),
     }
     for (id, values) in [
@@ -239,6 +235,21 @@ fn masks(all: &mut Findings, facts: &Facts, requested: &Requested) {
             mask.and(bench).is_empty(),
             "mask",
             format!("{name}: {mask}; expected: within {housekeeping}"),
+        );
+    }
+    let there: CpuSet = facts
+        .interrupts
+        .iter()
+        .filter(|(_, target)| !target.and(bench).is_empty())
+        .map(|(irq, _)| *irq)
+        .collect();
+    if !there.is_empty() {
+        all.note(
+            "interrupts",
+            format!(
+                "{there} are steered to CPUs to measure on, by their drivers where nobody else can; `bench run` counts \
+                 those that arrive"
+            ),
         );
     }
 }

@@ -11,6 +11,6 @@ mod judge;
 mod tests;
 mod units;
 
-pub use environment::{Environment, Item};
+pub use environment::Environment;
 pub use facts::Facts;
 pub use judge::{Finding, Level, judge};

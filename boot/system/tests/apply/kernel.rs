@@ -312,6 +312,10 @@ fn collect(root: &Path, folder: &Path, files: &mut BTreeMap<String, String>) {
             .expect("below")
             .display()
             .to_string();
+        if path.is_symlink() {
+            // What it leads to is here under its own name.
+            continue;
+        }
         if path.is_dir() {
             if below != "run" {
                 collect(root, &path, files);

@@ -20,18 +20,20 @@ fn tree(name: &str) -> &'static str {
     trees.find(|(known, _)| *known == name).expect("a tree").1
 }
 
-fn machine(tree: &str) -> Machine {
-    let text = match tree {
+fn machine_file(tree: &str) -> &'static str {
+    match tree {
         "no-cpufreq" => {
             "[cpus]\nbench = \"1\"\nhousekeeping = \"0\"\nsingle_core = 1\nparked = \"\"\nexpected_online = \"0-1\"\n"
         }
         _ => {
             "[cpus]\nbench = \"2-3\"\nhousekeeping = \"0-1\"\nsingle_core = 2\nparked = \"1\"\nexpected_online = \"0-3\"\n"
         }
-    };
-    MachineFile::parse("machine.toml", text)
-        .expect("it is correct")
-        .machine
+    }
+}
+
+fn machine(tree: &str) -> Machine {
+    let file = MachineFile::parse("machine.toml", machine_file(tree));
+    file.expect("it is correct").machine
 }
 
 fn requested(tree: &str, profile: Profile) -> Requested {
