@@ -1,6 +1,7 @@
 //! What can be typed behind `workload-guard bench`.
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 
 use bench_profile::cpus::CpuSet;
 use bench_profile::profile::Profile;
@@ -76,6 +77,19 @@ JSON, one object:
            verdict: ok, unsupported or overridden
 Keys are kept; new ones may be added.";
 
+const COMPARE_HELP: &str = "\
+Reports are those of `bench status --json`. Exit status 0 when nothing differs that bears on results, 1 with each \
+item that does: kernel, command line, microcode, topology, mitigations, clocks, the machine file and so on. The \
+host's name and when its kernel was built are told, and decide nothing; so is what neither report knows.";
+
+const COMPARE_JSON: &str = "\
+JSON, one object:
+  comparable   whether nothing differs that bears on results
+  differing    [{name, first, second}], null where a report lacks the item
+  incidental   likewise, of what bears on no result
+  unknown      [name]: what neither knows
+Keys are kept; new ones may be added.";
+
 /// `workload-guard bench …`
 #[derive(Clone, Debug, PartialEq, Subcommand)]
 pub enum BenchCommand {
@@ -88,6 +102,19 @@ pub enum BenchCommand {
         /// The same in one word
         #[arg(value_name = "expect-PROFILE", value_parser = expectation, conflicts_with = "expect")]
         word: Option<Profile>,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Tell whether results that were taken beside two reports are comparable
+    #[command(after_help = COMPARE_HELP, after_long_help = COMPARE_JSON)]
+    Compare {
+        /// A report of `bench status --json`
+        #[arg(value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
+        first: PathBuf,
+        /// Another one; else this machine as it is
+        #[arg(value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
+        second: Option<PathBuf>,
         /// Print JSON
         #[arg(long)]
         json: bool,

@@ -1,6 +1,7 @@
 //! `workload-guard bench …`: what runs as the caller runs here, and what changes the machine is asked of the service.
 
 mod canary;
+mod compare;
 mod config;
 mod knobs;
 mod machine;
@@ -47,6 +48,11 @@ fn perform(command: &BenchCommand) -> Result<u8, CliError> {
             service::run(&service::Request::Apply(*profile, options), *json)
         }
         BenchCommand::Restore { json } => service::run(&service::Request::Restore, *json),
+        BenchCommand::Compare {
+            first,
+            second,
+            json,
+        } => compare::run(&root, first, second.as_deref(), *json),
         BenchCommand::Run { cpus, command } => run::run(&root, cpus.as_ref(), command),
         BenchCommand::Canary {
             cpus,
