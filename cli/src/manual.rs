@@ -16,7 +16,11 @@ const FILES: &str = "\
 $XDG_RUNTIME_DIR/linux-workload-guard/
     routes, until the user logs out
 ~/.local/state/linux-workload-guard/adaptive.json
-    what adaptive routing learned of commands";
+    what adaptive routing learned of commands
+/etc/bench-profile/machine.toml
+    the CPUs, units and switches of the bench profiles
+/run/bench-profile/originals.json
+    what was there before bench apply, until bench restore or a reboot";
 
 const ENVIRONMENT: &str = "\
 DBUS_SESSION_BUS_ADDRESS, XDG_RUNTIME_DIR
