@@ -30,8 +30,8 @@ const LEFT_ALONE: [&str; 6] = [
     "/sys/devices/system/cpu/vulnerabilities/spectre_v2",
 ];
 
-/// The swap area of a scenario.
-const SWAP: &str = "/var/swap";
+/// A swap file, and the file behind a swap partition.
+const SWAPS: [&str; 2] = ["/var/swap", "/var/swap-partition"];
 
 /// Files with their exact bytes.
 pub type State = BTreeMap<String, String>;
@@ -89,7 +89,7 @@ pub fn mask(file: &str) -> Result<u64> {
     Ok(u64::from_str_radix(&text.trim().replace(',', ""), 16)?)
 }
 
-/// The swap areas in use: name and priority.
+/// The swap areas in use: name and priority, in no order of the kernel's.
 pub fn swaps() -> Result<Vec<String>> {
     let text = std::fs::read_to_string("/proc/swaps")?;
     let area = |line: &str| {
@@ -99,20 +99,25 @@ pub fn swaps() -> Result<Vec<String>> {
             _ => bail!("/proc/swaps has {line:?}"),
         }
     };
-    text.lines().skip(1).map(area).collect()
+    let mut areas: Vec<String> = text.lines().skip(1).map(area).collect::<Result<_>>()?;
+    areas.sort();
+    Ok(areas)
 }
 
-/// Takes a swap file into use, with a priority of its own.
+/// Takes a swap file and a partition into use, each with a priority of its own.
 pub fn swap_on() -> Result<()> {
-    for line in [
-        &["fallocate", "--length", "16M", SWAP][..],
-        &["chmod", "600", SWAP],
-        &["mkswap", SWAP],
-        &["swapon", "--priority", "7", SWAP],
-    ] {
-        command::ok(line)?;
+    for file in SWAPS {
+        command::ok(&["fallocate", "--length", "16M", file])?;
+        command::ok(&["chmod", "600", file])?;
     }
-    ensure!(swaps()? == [format!("{SWAP} 7")], "{:?}", swaps()?);
+    command::ok(&["modprobe", "loop"])?;
+    let device = command::ok(&["losetup", "--find", "--show", SWAPS[1]])?;
+    for (area, priority) in [(SWAPS[0], "7"), (device.as_str(), "5")] {
+        command::ok(&["mkswap", area])?;
+        command::ok(&["swapon", "--priority", priority, area])?;
+    }
+    let expected = [format!("{device} 5"), format!("{} 7", SWAPS[0])];
+    ensure!(swaps()? == expected, "{:?}", swaps()?);
     Ok(())
 }
 

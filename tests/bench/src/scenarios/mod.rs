@@ -61,6 +61,7 @@ scenarios! {
     bench_canary_both_ways,
     bench_prep_at_boot,
     bench_run_audits_interrupts,
+    bench_service_ends_when_idle,
     bench_status_anywhere,
 }
 
