@@ -25,7 +25,7 @@ pub enum GuardError {
     NoSuchWorkload(String),
     /// No hold with that cookie: it has ended, or there never was one.
     NoSuchHold(String),
-    /// Too many at once.
+    /// Too many at once, too long, or beyond the settings' bounds.
     LimitExceeded(String),
     /// A settings file or an option is wrong; the old settings stay in force.
     InvalidSettings(String),

@@ -188,6 +188,21 @@ pub struct StatisticsRow {
     pub score: f64,
 }
 
+/// One row of `Signals`: what a quota controller sees.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Type, Value, OwnedValue)]
+pub struct SignalRow {
+    /// Such as `pressure`.
+    pub name: String,
+    /// `read`, `pending`, `absent` or `broken`.
+    pub state: String,
+    /// The value; 0 unless it was read.
+    pub value: f64,
+    /// How long ago that was, in seconds.
+    pub age: f64,
+    /// What is wrong with it, in words.
+    pub note: String,
+}
+
 /// One row of `Settings`: an effective value and where it came from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, Type)]
 pub struct SettingRow {
@@ -225,6 +240,7 @@ mod tests {
         assert_eq!(WatchedRow::SIGNATURE.to_string(), "(su)");
         assert_eq!(StatisticsRow::SIGNATURE.to_string(), "(stddd)");
         assert_eq!(SettingRow::SIGNATURE.to_string(), "(sss)");
+        assert_eq!(SignalRow::SIGNATURE.to_string(), "(ssdds)");
         assert_eq!(State::SIGNATURE.to_string(), "s");
     }
 }

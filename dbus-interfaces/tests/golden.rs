@@ -11,10 +11,11 @@ use std::sync::Arc;
 use futures_lite::future;
 use support::{assert_documented, compare, introspect};
 use workload_guard_dbus::types::{
-    ClassRow, HoldRow, SettingRow, State, StatisticsRow, WatchedRow, WorkloadRow,
+    ClassRow, HoldRow, SettingRow, SignalRow, State, StatisticsRow, WatchedRow, WorkloadRow,
 };
 use workload_guard_dbus::{
-    Guard1, Guard1Backend, Guard1Proxy, GuardError, Workload1, Workload1Backend, names,
+    Guard1, Guard1Backend, Guard1Proxy, GuardError, Quota1, Quota1Backend, Quota1Proxy, Workload1,
+    Workload1Backend, names,
 };
 use zbus::names::OwnedUniqueName;
 use zvariant::{OwnedFd, OwnedObjectPath, OwnedValue};
@@ -193,6 +194,65 @@ impl Workload1Backend for Fake {
     }
 }
 
+impl Quota1Backend for Fake {
+    async fn set_quota(
+        &self,
+        _caller: Option<OwnedUniqueName>,
+        percent: u32,
+        _options: HashMap<String, OwnedValue>,
+    ) -> Result<f64, GuardError> {
+        match percent {
+            100..=400 => Ok(f64::from(percent)),
+            _ => Err(GuardError::LimitExceeded("100 to 400".into())),
+        }
+    }
+    async fn reset_quota(&self, _caller: Option<OwnedUniqueName>) -> Result<f64, GuardError> {
+        Ok(400.0)
+    }
+    fn slice(&self) -> String {
+        "heavy-workload.slice".into()
+    }
+    fn quota(&self) -> f64 {
+        250.0
+    }
+    fn enforced(&self) -> f64 {
+        250.0
+    }
+    fn minimum(&self) -> u32 {
+        100
+    }
+    fn maximum(&self) -> u32 {
+        400
+    }
+    fn dynamic(&self) -> bool {
+        true
+    }
+    fn policy(&self) -> String {
+        "step".into()
+    }
+    fn control(&self) -> String {
+        "auto".into()
+    }
+    fn signals(&self) -> Vec<SignalRow> {
+        vec![SignalRow {
+            name: "pressure".into(),
+            state: "read".into(),
+            value: 0.25,
+            age: 1.5,
+            note: String::new(),
+        }]
+    }
+    fn last_decision(&self) -> String {
+        String::new()
+    }
+    fn last_change(&self) -> String {
+        String::new()
+    }
+    fn changes_total(&self) -> u64 {
+        2
+    }
+}
+
 const WORKLOAD: &str = "/org/workloadguard/Guard1/workload/x";
 
 /// A server and a client on a socket pair: no bus is needed.
@@ -204,6 +264,7 @@ fn connect() -> (zbus::Connection, zbus::Connection) {
             .server(zbus::Guid::generate())?
             .p2p()
             .serve_at(names::GUARD_PATH, Guard1(backend.clone()))?
+            .serve_at(names::GUARD_PATH, Quota1(backend.clone()))?
             .serve_at(WORKLOAD, Workload1(backend))?
             .build()
             .await
@@ -223,6 +284,31 @@ fn guard1_serves_its_golden_xml() {
     let xml = introspect(&client, names::GUARD_PATH, "org.workloadguard.Guard1");
     assert_documented("Guard1", &xml);
     compare("org.workloadguard.Guard1", &xml);
+}
+
+#[test]
+fn quota1_serves_its_golden_xml() {
+    let (_server, client) = connect();
+    let xml = introspect(&client, names::GUARD_PATH, "org.workloadguard.Quota1");
+    assert_documented("Quota1", &xml);
+    compare("org.workloadguard.Quota1", &xml);
+}
+
+#[test]
+fn quota1_is_served_at_the_guards_object() {
+    let (_server, client) = connect();
+    async_io::block_on(async {
+        let quota = Quota1Proxy::new(&client).await.expect("a proxy");
+        assert_eq!(quota.set_quota(250, HashMap::new()).await, Ok(250.0));
+        let beyond = quota.set_quota(401, HashMap::new()).await;
+        assert!(
+            matches!(beyond, Err(GuardError::LimitExceeded(_))),
+            "{beyond:?}"
+        );
+        assert_eq!(quota.reset_quota().await, Ok(400.0));
+        assert_eq!(quota.quota().await, Ok(250.0));
+        assert_eq!(quota.signals().await.expect("rows")[0].age, 1.5);
+    });
 }
 
 #[test]

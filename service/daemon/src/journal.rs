@@ -293,3 +293,40 @@ pub fn shadow(candidate: &Candidate) {
         ),
     );
 }
+
+/// The heavy class's quota changed: `by` a policy, `asked`, `reset`, or `other`.
+pub fn quota_changed(from: Option<f64>, to: Option<f64>, by: &str, words: &str) {
+    let (from, to) = (quota(from), quota(to));
+    let fields: Fields = vec![
+        ("WORKLOAD_REASON", by.to_owned()),
+        ("WORKLOAD_QUOTA_FROM", from.clone()),
+        ("WORKLOAD_QUOTA_TO", to.clone()),
+    ];
+    write(
+        Level::Info,
+        &fields,
+        format_args!("quota changed from={from} to={to} by={by}: {words}"),
+    );
+}
+
+/// What a controller that does not act would set.
+pub fn quota_proposed(policy: &str, proposal: &guard_policy::quota::Proposal) {
+    let (from, to) = (quota(Some(proposal.from)), quota(Some(proposal.to)));
+    let fields: Fields = vec![
+        ("WORKLOAD_REASON", format!("shadow-{policy}")),
+        ("WORKLOAD_QUOTA_FROM", from.clone()),
+        ("WORKLOAD_QUOTA_TO", to.clone()),
+    ];
+    write(
+        Level::Info,
+        &fields,
+        format_args!(
+            "quota shadow={policy} current={from} proposal={to} reason={} action=log-only",
+            proposal.why
+        ),
+    );
+}
+
+fn quota(percent: Option<f64>) -> String {
+    percent.map_or("none".to_owned(), |percent| percent.to_string())
+}

@@ -21,10 +21,10 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::{Context, bail};
-use workload_guard_dbus::{Guard1, names};
+use workload_guard_dbus::{Guard1, Quota1, names};
 use zbus::fdo::{DBusProxy, ObjectManager, RequestNameFlags, RequestNameReply};
 
-use bus::{Commands, GuardObject};
+use bus::{Commands, GuardObject, QuotaObject};
 use guard::Guard;
 use paths::Paths;
 use published::Board;
@@ -83,6 +83,11 @@ async fn run() -> anyhow::Result<()> {
     let server = connection.object_server();
     server.at(names::WORKLOADS_PATH, ObjectManager).await?;
     let guard = Guard::new(connection.clone(), paths, board.clone(), commands.clone()).await?;
+    let quota = QuotaObject {
+        connection: connection.clone(),
+        board: board.clone(),
+        commands: commands.clone(),
+    };
     let object = GuardObject {
         connection: connection.clone(),
         board,
@@ -90,6 +95,9 @@ async fn run() -> anyhow::Result<()> {
     };
     server
         .at(names::GUARD_PATH, Guard1(Arc::new(object)))
+        .await?;
+    server
+        .at(names::GUARD_PATH, Quota1(Arc::new(quota)))
         .await?;
     let reply = connection
         .request_name_with_flags(names::GUARD_NAME, RequestNameFlags::DoNotQueue.into())

@@ -13,6 +13,10 @@ pub struct Paths {
     pub runtime: PathBuf,
     /// Folder of the state that is kept; `None` when the user has no home.
     pub state: Option<PathBuf>,
+    /// `$XDG_RUNTIME_DIR` itself, where systemd keeps what is set until logout.
+    pub user_runtime: PathBuf,
+    /// `$XDG_CONFIG_HOME`, where systemd keeps what is set for good.
+    pub user_config: PathBuf,
 }
 
 impl Paths {
@@ -27,7 +31,11 @@ impl Paths {
                  start the guard with `systemctl --user start workload-guard`"
             )
         })?;
+        let config = folder("XDG_CONFIG_HOME").map(PathBuf::from);
+        let home = || Path::new(&std::env::var_os("HOME").unwrap_or_default()).join(".config");
         Ok(Paths {
+            user_config: config.unwrap_or_else(home),
+            user_runtime: PathBuf::from(&runtime),
             config: guard_files::folders(|name| std::env::var_os(name)),
             runtime: Path::new(&runtime).join(FOLDER),
             state: folder("XDG_STATE_HOME")

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
+use std::time::Instant;
 
 use workload_guard_dbus::types::{
-    ClassRow, HoldRow, SettingRow, State, StatisticsRow, WatchedRow, WorkloadRow,
+    ClassRow, HoldRow, SettingRow, SignalRow, State, StatisticsRow, WatchedRow, WorkloadRow,
 };
 
 /// Everything that a getter can answer.
@@ -34,6 +35,8 @@ pub struct Published {
     pub statistics: Arc<Vec<StatisticsRow>>,
     /// Routes, recoveries and failed moves since start.
     pub totals: Totals,
+    /// The heavy class's quota.
+    pub quota: QuotaView,
 }
 
 impl Default for Published {
@@ -51,8 +54,40 @@ impl Default for Published {
             workloads: BTreeMap::new(),
             statistics: Arc::default(),
             totals: Totals::default(),
+            quota: QuotaView::default(),
         }
     }
+}
+
+/// The heavy class's quota as the bus shows it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct QuotaView {
+    /// The slice.
+    pub slice: String,
+    /// systemd's quota in percent of one logical CPU; 0 for no limit.
+    pub quota: f64,
+    /// The kernel's; 0 for none.
+    pub enforced: f64,
+    /// Bounds of the settings.
+    pub minimum: u32,
+    /// Likewise.
+    pub maximum: u32,
+    /// Whether a controller moves it.
+    pub dynamic: bool,
+    /// Which.
+    pub policy: String,
+    /// Who has it.
+    pub control: String,
+    /// Each signal with its age at `looked`.
+    pub signals: Vec<SignalRow>,
+    /// When the signals were read.
+    pub looked: Option<Instant>,
+    /// The last decision, in words.
+    pub last_decision: String,
+    /// The last change, in words.
+    pub last_change: String,
+    /// Changes since start.
+    pub changes: u64,
 }
 
 /// A workload as the bus shows it.

@@ -78,6 +78,50 @@ pub enum Problem {
         /// The file that says so.
         controllers_file: String,
     },
+    /// The controller lacks telemetry.
+    #[error(
+        "the quota of {slice} is frozen where it is: {why}; `workload-guard quota` shows every signal"
+    )]
+    QuotaFrozen {
+        /// The slice.
+        slice: String,
+        /// What is missing, stale or malformed.
+        why: String,
+    },
+    /// Somebody else changed a quota that the controller moves.
+    #[error(
+        "somebody else set the quota of {slice} to {quota}{}, so the controller leaves it alone; `workload-guard quota auto` hands it back",
+        drop_in.as_ref().map_or_else(String::new, |file| format!(" (see {})", file.display()))
+    )]
+    QuotaYielded {
+        /// The slice.
+        slice: String,
+        /// Such as `120%`.
+        quota: String,
+        /// The drop-in that says so, where one outranks the guard's.
+        drop_in: Option<PathBuf>,
+    },
+    /// A drop-in will win over the controller's value.
+    #[error(
+        "{} sets CPUQuota= of {slice} and wins over the guard's runtime value at the next daemon-reload; to have it as the value that the \
+         guard starts from, rename it so that it sorts before 50-CPUQuota.conf",
+        file.display()
+    )]
+    QuotaOutranked {
+        /// The slice.
+        slice: String,
+        /// The drop-in.
+        file: PathBuf,
+    },
+    /// systemd did not set a quota.
+    #[error("{0}; it is tried again at the next decision")]
+    QuotaNotSet(String),
+    /// A scheduler of sched_ext is loaded.
+    #[error(
+        "the CPU scheduler {0} (sched_ext) replaces the kernel's own and need not heed weights and quotas, so budgets may not hold; \
+         unload it (`systemctl stop scx.service` or scx_loader.service, whichever started it)"
+    )]
+    SchedExt(String),
     /// The state folder cannot be written.
     #[error("the routes cannot be saved in {}: {error}; routing goes on, but a restart of the guard may have to guess where work came from", path.display())]
     StateUnwritable {

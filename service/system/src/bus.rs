@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use async_io::Timer;
 use futures_lite::FutureExt;
-use zbus::Connection;
+pub use zbus::Connection;
 use zbus::connection::Builder;
 
 /// How long one method call may take. A healthy manager answers in 2 ms; a reload of a large session

@@ -13,6 +13,8 @@ pub mod facts;
 pub mod mover;
 pub mod proc;
 pub mod sampler;
+pub mod sched_ext;
 pub mod slices;
+pub mod telemetry;
 pub mod units;
 pub mod watch;

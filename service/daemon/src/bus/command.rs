@@ -81,6 +81,24 @@ pub enum Command {
     },
     /// Hold something, or let go.
     Hold(HoldCommand),
+    /// Set the heavy class's quota.
+    SetQuota {
+        /// PID of the caller, as the bus knows it.
+        caller: Option<u32>,
+        /// Percent of one logical CPU.
+        percent: u32,
+        /// What the caller said, printable.
+        reason: String,
+        /// The quota in force.
+        answer: Answer<f64>,
+    },
+    /// Take back what was set.
+    ResetQuota {
+        /// As of [`Command::SetQuota`].
+        caller: Option<u32>,
+        /// The quota in force; 0 for no limit.
+        answer: Answer<f64>,
+    },
     /// Read the settings again.
     Reload {
         /// Done, or what is wrong with them.

@@ -6,6 +6,7 @@ mod command;
 mod guard;
 mod holds;
 mod options;
+mod quota;
 mod workload;
 
 pub use caller::Caller;
@@ -13,6 +14,7 @@ pub use command::{Answer, Command, Commands, Target};
 pub use guard::GuardObject;
 pub use holds::{HoldCommand, HoldTarget};
 pub use options::Options;
+pub use quota::QuotaObject;
 pub use workload::WorkloadObject;
 
 use guard_policy::action::Failure;

@@ -72,12 +72,17 @@ impl Budgets {
         }
     }
 
-    async fn apply(&mut self, connection: &zbus::Connection, wanted: &[UnitSetting]) {
+    async fn apply(
+        &mut self,
+        connection: &zbus::Connection,
+        wanted: &[UnitSetting],
+        steered: Option<&str>,
+    ) {
         let done = async {
             self.given.prepare(connection, wanted).await?;
             // Before anything is set: a guard that is killed in between must find what to put back.
             self.save();
-            self.given.apply(connection, wanted).await
+            self.given.apply(connection, wanted, steered).await
         }
         .await;
         match done {
@@ -94,11 +99,12 @@ impl Guard {
     pub(super) async fn apply_budgets(&mut self) {
         let settings = &self.config.settings;
         let wanted = unit_settings(&settings.classes, &settings.watch.parent_units);
-        self.budgets.apply(&self.connection, &wanted).await;
+        let steered = self.steering.slice_that_it_moves(&settings.quota);
+        self.budgets.apply(&self.connection, &wanted, steered).await;
     }
 
     /// Puts everything back: what was set would outlive the guard until the user logs out.
     pub(super) async fn put_budgets_back(&mut self) {
-        self.budgets.apply(&self.connection, &[]).await;
+        self.budgets.apply(&self.connection, &[], None).await;
     }
 }

@@ -1,10 +1,12 @@
 //! What is missing for the guard to do all of its work.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 use std::time::Instant;
 
 use guard_policy::health::Problem;
 use guard_policy::settings::Settings;
+use guard_system::sched_ext;
 use guard_system::slices::{self, Inspection};
 
 use super::{Guard, HEALTH_INTERVAL};
@@ -14,6 +16,10 @@ pub struct Health {
     settings: Vec<Problem>,
     shadow: Vec<Problem>,
     inspection: Inspection,
+    /// A scheduler that replaces the kernel's own.
+    scheduler: Option<Problem>,
+    /// What is wrong with the quota's control.
+    quota: Vec<Problem>,
     checked: Option<Instant>,
     /// Looks in a row after which a slice was still missing.
     in_vain: u32,
@@ -35,6 +41,8 @@ impl Health {
                 .collect(),
             shadow: Vec::new(),
             inspection: Inspection::default(),
+            scheduler: None,
+            quota: Vec::new(),
             checked: None,
             in_vain: 0,
             told: BTreeSet::new(),
@@ -56,6 +64,20 @@ impl Health {
         &self.inspection
     }
 
+    /// What is wrong with the quota's control.
+    pub fn quota_has(&mut self, problems: Vec<Problem>) {
+        self.quota = problems;
+    }
+
+    /// What the kernel now enforces on the slice of a class, in percent of one logical CPU.
+    pub fn heavy_quota_is(&mut self, slice: &str, percent: Option<f64>) {
+        let classes = &mut self.inspection.classes;
+        if let Some(row) = classes.iter_mut().find(|row| row.slice == slice) {
+            // Rounded up, since 0 means none.
+            row.quota = percent.map_or(0, |percent| percent.ceil() as u32);
+        }
+    }
+
     /// The control groups of the watched units that have one.
     pub fn parent_cgroups(&self, settings: &Settings) -> Vec<String> {
         settings
@@ -75,6 +97,8 @@ impl Health {
             .iter()
             .chain(&self.shadow)
             .chain(&self.inspection.problems)
+            .chain(&self.scheduler)
+            .chain(&self.quota)
             .chain(unsaved)
     }
 }
@@ -100,6 +124,12 @@ impl Guard {
             true => self.health.in_vain.saturating_add(1),
             false => 0,
         };
+        self.health.scheduler = sched_ext::loaded(Path::new("/sys")).map(Problem::SchedExt);
+        self.tell_health();
+    }
+
+    /// Logs what is new of what is wrong, and what no longer is.
+    pub(super) fn tell_health(&mut self) {
         let now: BTreeSet<Problem> = self.health.problems(self.unsaved()).cloned().collect();
         for problem in now.difference(&self.health.told) {
             log::warn!("degraded: {problem}");

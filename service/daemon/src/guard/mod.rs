@@ -10,6 +10,7 @@ mod learning;
 mod moves;
 mod programs;
 mod publish;
+mod quota;
 mod reconcile;
 mod requests;
 mod runner;
@@ -59,6 +60,7 @@ use holds::HoldAnswer;
 use learning::Learning;
 use moves::{Finished, Jobs};
 use programs::Programs;
+use quota::Steering;
 
 /// What the loop waits for.
 enum Wake {
@@ -74,6 +76,8 @@ enum Wake {
     Programs(std::io::Result<guard_system::exec_events::Batch>),
     /// A client that a hold is bound to has left the bus.
     OwnerLeft(String),
+    /// Somebody may have changed the heavy slice's quota.
+    DropIns,
     /// The bus connection is gone.
     Disconnected,
     /// SIGTERM or SIGINT.
@@ -122,6 +126,7 @@ pub struct Guard {
     health: Health,
     learning: Learning,
     budgets: Budgets,
+    steering: Steering,
     jobs: Jobs,
     /// systemd was reloaded or replaced: what it has is to be compared with what we know.
     reconcile_due: bool,
@@ -174,6 +179,7 @@ impl Guard {
             health: Health::new(problem),
             learning: Learning::new(LearnedFile::new(paths.state.as_deref())),
             budgets: Budgets::load(&paths.runtime),
+            steering: Steering::new(&paths.runtime, cgroups.clone()),
             jobs: Jobs::default(),
             reconcile_due: false,
             routes: BTreeMap::new(),
@@ -203,6 +209,7 @@ impl Guard {
         guard.check_health().await;
         guard.reconcile().await;
         guard.restore_holds();
+        guard.start_steering().await;
         guard.publish().await;
         Ok(guard)
     }
@@ -224,7 +231,7 @@ impl Guard {
                 self.settle().await;
             }
             let parents = self.health.parent_cgroups(&self.config.settings);
-            let due = [next_ping, self.next_hold_end()]
+            let due = [next_ping, self.next_hold_end(), Some(self.steering.due)]
                 .into_iter()
                 .flatten()
                 .fold(next_sample, Instant::min);
@@ -233,7 +240,10 @@ impl Guard {
                 future::or(
                     future::or(
                         future::or(next_command(&mut commands), self.jobs.next()),
-                        async { Wake::OwnerLeft(self.owners.next().await) },
+                        future::or(
+                            async { Wake::OwnerLeft(self.owners.next().await) },
+                            self.steering.drop_ins(),
+                        ),
                     ),
                     future::or(
                         next_event(&mut manager),
@@ -266,7 +276,11 @@ impl Guard {
                         let interval = self.config.settings.sampling.interval;
                         next_sample = (next_sample + interval).max(Instant::now());
                     }
+                    if now >= self.steering.due {
+                        self.steer().await;
+                    }
                 }
+                Wake::DropIns => self.look_at_quota().await,
                 Wake::Programs(told) => {
                     let news = self.told_of_programs(told, &parents);
                     changed = news.changed;
@@ -298,6 +312,8 @@ impl Guard {
         }
         self.notifier.stopping();
         self.save_learned(Duration::ZERO);
+        // The runtime value would outlive us until the user logs out.
+        self.put_quota_back().await;
         self.put_budgets_back().await;
         log::info!(
             "stopping; {} workloads stay where they are, bounded by their slices",
@@ -309,6 +325,7 @@ impl Guard {
     /// Brings slices and bus up to settings that may be new; answers when the next sample is due.
     async fn look_after_reload(&mut self) -> Instant {
         self.check_health().await;
+        self.settle_quota().await;
         self.publish().await;
         Instant::now() + self.config.settings.sampling.interval
     }
@@ -422,6 +439,7 @@ impl Guard {
             // signals of what ended meanwhile are lost: look at both again.
             ManagerEvent::Reloaded | ManagerEvent::ManagerReplaced => {
                 self.check_health().await;
+                self.look_at_quota().await;
                 self.reconcile_due = true;
             }
         }

@@ -77,6 +77,7 @@ impl Guard {
                 .collect(),
             statistics: self.learning.statistics.clone(),
             totals: self.totals,
+            quota: self.steering.view(&self.config.settings.quota),
         }
     }
 
@@ -146,6 +147,7 @@ impl Guard {
                 .at(names::workload_path(unit), Workload1(Arc::new(object)))
                 .await?;
         }
+        self.signal_quota(&before.quota, &next.quota).await?;
         let changed = (
             before.state != next.state,
             before.reasons != next.reasons,

@@ -36,6 +36,12 @@ impl Guard {
             },
             Command::ReleaseUnit { unit, answer } => self.release(unit, answer),
             Command::Hold(command) => self.hold_command(command),
+            Command::SetQuota { caller, percent, reason, answer } => {
+                let _ = answer.send(self.quota_asked(caller, percent, &reason).await);
+            }
+            Command::ResetQuota { caller, answer } => {
+                let _ = answer.send(self.quota_reset(caller).await);
+            }
             Command::Watch { .. } | Command::Reload { .. } => unreachable!("the loop handles it, since it changes the loop's pace"),
         }
     }

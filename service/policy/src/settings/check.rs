@@ -44,7 +44,47 @@ pub fn settings(
             settings.recovery.cpu_threshold, settings.routing.cpu_threshold
         ));
     }
+    quota_pairs(values, mistakes);
     settings
+}
+
+/// Bounds and thresholds that must not cross.
+fn quota_pairs(values: &Values, mistakes: &mut Vec<Mistake>) {
+    const PAIRS: &[(&str, &str, bool, &str)] = &[
+        (
+            "quota.min",
+            "quota.max",
+            true,
+            "no quota would be between them; make the first one smaller",
+        ),
+        (
+            "quota.pressure_low",
+            "quota.pressure_high",
+            false,
+            "one pressure would be low and high at once; make the first one smaller",
+        ),
+        (
+            "quota.sched_delay_low_ms",
+            "quota.sched_delay_high_ms",
+            false,
+            "one delay would be low and high at once; make the first one smaller",
+        ),
+    ];
+    for (low, high, may_be_equal, why) in PAIRS {
+        let (Some((a, a_origin)), Some((b, b_origin))) = (values.get(low), values.get(high)) else {
+            continue;
+        };
+        let (least, most) = (a.number(), b.number());
+        if least > most || (least == most && !may_be_equal) {
+            mistakes.push(Mistake::Impossible {
+                a: format!("{low} = {a}"),
+                a_origin: a_origin.clone(),
+                b: format!("{high} = {b}"),
+                b_origin: b_origin.clone(),
+                why: (*why).to_owned(),
+            });
+        }
+    }
 }
 
 fn classes(values: &Values, mistakes: &mut Vec<Mistake>) -> Vec<Class> {

@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::kind::{Kind, Value};
 use super::{Adaptive, Recovery, Routing, Sampling, Settings, Shadow, Watch};
 use crate::class::Class;
+use crate::quota::{Policy, QuotaSettings};
 
 /// A setting.
 pub struct Key {
@@ -24,6 +25,17 @@ pub struct Key {
 pub(super) const ALL_CPUS: f64 = 100.0 * 1024.0;
 /// The longest time that makes sense between two attempts.
 const A_DAY: f64 = 86_400.0;
+
+/// A quota that can be set exactly.
+const WHOLE_PERCENT: Kind = Kind::Count {
+    min: 1,
+    max: ALL_CPUS as u32,
+};
+/// A wait of the guard in an interval.
+const MILLISECONDS: Kind = Kind::Milliseconds {
+    over: 0.0,
+    max: 60_000.0,
+};
 
 /// Every key with a fixed name. Those of classes are in `class_keys`, since classes are named freely.
 pub const KEYS: &[Key] = &[
@@ -204,6 +216,120 @@ pub const KEYS: &[Key] = &[
         default: || Value::Number(20.0),
         apply: |s, v| s.shadow.recovery_dwell = v.duration(),
     },
+    Key {
+        name: "quota.dynamic",
+        variable: "DYNAMIC_QUOTA",
+        kind: Kind::Switch,
+        default: || Value::Switch(false),
+        apply: |s, v| s.quota.dynamic = v.switch(),
+    },
+    Key {
+        name: "quota.policy",
+        variable: "QUOTA_POLICY",
+        kind: Kind::Word(&["step", "protected"]),
+        default: || Value::Word("step"),
+        apply: |s, v| s.quota.policy = v.word().parse().unwrap_or(Policy::Step),
+    },
+    Key {
+        name: "quota.interval_sec",
+        variable: "QUOTA_INTERVAL_SEC",
+        kind: Kind::Seconds {
+            min: 0.2,
+            max: 3600.0,
+        },
+        default: || Value::Number(5.0),
+        apply: |s, v| s.quota.interval = v.duration(),
+    },
+    Key {
+        name: "quota.min",
+        variable: "QUOTA_MIN",
+        kind: WHOLE_PERCENT,
+        default: || Value::Count(100),
+        apply: |s, v| s.quota.min = v.count(),
+    },
+    Key {
+        name: "quota.max",
+        variable: "QUOTA_MAX",
+        kind: WHOLE_PERCENT,
+        default: || Value::Count(400),
+        apply: |s, v| s.quota.max = v.count(),
+    },
+    Key {
+        name: "quota.step",
+        variable: "QUOTA_STEP",
+        kind: WHOLE_PERCENT,
+        default: || Value::Count(50),
+        apply: |s, v| s.quota.step = v.count(),
+    },
+    Key {
+        name: "quota.min_dwell_sec",
+        variable: "QUOTA_MIN_DWELL_SEC",
+        kind: Kind::Seconds {
+            min: 0.0,
+            max: A_DAY,
+        },
+        default: || Value::Number(10.0),
+        apply: |s, v| s.quota.dwell = v.duration(),
+    },
+    Key {
+        name: "quota.pressure_high",
+        variable: "QUOTA_PRESSURE_HIGH",
+        kind: Kind::Fraction,
+        default: || Value::Number(0.4),
+        apply: |s, v| s.quota.pressure_high = v.number(),
+    },
+    Key {
+        name: "quota.pressure_low",
+        variable: "QUOTA_PRESSURE_LOW",
+        kind: Kind::Fraction,
+        default: || Value::Number(0.1),
+        apply: |s, v| s.quota.pressure_low = v.number(),
+    },
+    Key {
+        name: "quota.throttle_high",
+        variable: "QUOTA_THROTTLE_HIGH",
+        kind: Kind::Fraction,
+        default: || Value::Number(0.1),
+        apply: |s, v| s.quota.throttle_high = v.number(),
+    },
+    Key {
+        name: "quota.sched_delay_high_ms",
+        variable: "QUOTA_SCHED_DELAY_HIGH_MS",
+        kind: MILLISECONDS,
+        default: || Value::Number(20.0),
+        apply: |s, v| s.quota.delay_high = v.number(),
+    },
+    Key {
+        name: "quota.sched_delay_low_ms",
+        variable: "QUOTA_SCHED_DELAY_LOW_MS",
+        kind: MILLISECONDS,
+        default: || Value::Number(5.0),
+        apply: |s, v| s.quota.delay_low = v.number(),
+    },
+    Key {
+        name: "quota.aimd_shadow",
+        variable: "AIMD_SHADOW",
+        kind: Kind::Switch,
+        default: || Value::Switch(false),
+        apply: |s, v| s.quota.aimd_shadow = v.switch(),
+    },
+    Key {
+        name: "quota.aimd_decrease",
+        variable: "AIMD_DECREASE",
+        kind: Kind::Fraction,
+        default: || Value::Number(0.8),
+        apply: |s, v| s.quota.aimd_decrease = v.number(),
+    },
+    Key {
+        name: "quota.aimd_add",
+        variable: "AIMD_ADD",
+        kind: Kind::Percent {
+            over: 0.0,
+            max: ALL_CPUS,
+        },
+        default: || Value::Number(10.0),
+        apply: |s, v| s.quota.aimd_add = v.number(),
+    },
 ];
 
 /// The class of browser automation, which has patterns of its own; without them nothing is routed into it.
@@ -268,6 +394,7 @@ fn blank() -> Settings {
             recovery_samples: 0,
             recovery_dwell: Duration::ZERO,
         },
+        quota: QuotaSettings::default(),
         classes: Vec::new(),
     }
 }

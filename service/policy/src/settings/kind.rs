@@ -40,6 +40,15 @@ pub enum Kind {
     Switch,
     /// A number above 0 and at most 1.
     Fraction,
+    /// Milliseconds above `over` and at most `max`.
+    Milliseconds {
+        /// Exclusive.
+        over: f64,
+        /// Inclusive.
+        max: f64,
+    },
+    /// One of these words.
+    Word(&'static [&'static str]),
 }
 
 /// A checked value.
@@ -53,6 +62,8 @@ pub enum Value {
     List(Vec<String>),
     /// On or off.
     Switch(bool),
+    /// One of the words that the key takes.
+    Word(&'static str),
 }
 
 /// The value as TOML.
@@ -67,6 +78,7 @@ impl fmt::Display for Value {
                 write!(f, "{}", toml::Value::Array(list))
             }
             Value::Switch(on) => write!(f, "{on}"),
+            Value::Word(word) => write!(f, "\"{word}\""),
         }
     }
 }
@@ -77,7 +89,7 @@ impl Value {
         match self {
             Value::Number(number) => *number,
             Value::Count(count) => f64::from(*count),
-            Value::List(_) | Value::Switch(_) => f64::NAN,
+            Value::List(_) | Value::Switch(_) | Value::Word(_) => f64::NAN,
         }
     }
 
@@ -99,6 +111,14 @@ impl Value {
         match self {
             Value::List(list) => list.clone(),
             _ => Vec::new(),
+        }
+    }
+
+    /// A word.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Value::Word(word) => word,
+            _ => "",
         }
     }
 
@@ -127,6 +147,10 @@ impl Kind {
             Kind::Strings => "a list of strings that are not empty".to_owned(),
             Kind::Switch => "true or false".to_owned(),
             Kind::Fraction => "a number above 0 and at most 1".to_owned(),
+            Kind::Milliseconds { over, max } => {
+                format!("a number of milliseconds above {over} and at most {max}")
+            }
+            Kind::Word(words) => format!("one of \"{}\"", words.join("\", \"")),
         }
     }
 
@@ -136,13 +160,19 @@ impl Kind {
             (part.span().start, crate::source::describe(part.as_ref()))
         };
         match self {
-            Kind::Percent { .. } | Kind::Seconds { .. } | Kind::Count { .. } | Kind::Fraction => {
-                toml_number(value.as_ref())
-                    .and_then(|number| self.read_number(number))
-                    .ok_or_else(|| wrong(value))
-            }
+            Kind::Percent { .. }
+            | Kind::Seconds { .. }
+            | Kind::Count { .. }
+            | Kind::Fraction
+            | Kind::Milliseconds { .. } => toml_number(value.as_ref())
+                .and_then(|number| self.read_number(number))
+                .ok_or_else(|| wrong(value)),
             Kind::Switch => match value.as_ref() {
                 DeValue::Boolean(on) => Ok(Value::Switch(*on)),
+                _ => Err(wrong(value)),
+            },
+            Kind::Word(words) => match value.as_ref() {
+                DeValue::String(text) => word(words, text).ok_or_else(|| wrong(value)),
                 _ => Err(wrong(value)),
             },
             Kind::Slices | Kind::Strings => {
@@ -170,12 +200,16 @@ impl Kind {
     pub fn read_text(&self, text: &str) -> Option<Value> {
         let text = text.trim();
         match self {
-            Kind::Percent { .. } | Kind::Seconds { .. } | Kind::Count { .. } | Kind::Fraction => {
-                text.parse()
-                    .ok()
-                    .and_then(|number| self.read_number(number))
-            }
+            Kind::Percent { .. }
+            | Kind::Seconds { .. }
+            | Kind::Count { .. }
+            | Kind::Fraction
+            | Kind::Milliseconds { .. } => text
+                .parse()
+                .ok()
+                .and_then(|number| self.read_number(number)),
             Kind::Switch => switch(text).map(Value::Switch),
+            Kind::Word(words) => word(words, text),
             Kind::Slices => self
                 .takes_item(text)
                 .then(|| Value::List(vec![text.to_owned()])),
@@ -198,7 +232,7 @@ impl Kind {
 
     fn read_number(&self, number: f64) -> Option<Value> {
         match *self {
-            Kind::Percent { over, max } => {
+            Kind::Percent { over, max } | Kind::Milliseconds { over, max } => {
                 (number > over && number <= max).then_some(Value::Number(number))
             }
             Kind::Seconds { min, max } => (min..=max)
@@ -211,9 +245,14 @@ impl Kind {
                 whole.then_some(Value::Count(number as u32))
             }
             Kind::Fraction => (number > 0.0 && number <= 1.0).then_some(Value::Number(number)),
-            Kind::Slices | Kind::Strings | Kind::Switch => None,
+            Kind::Slices | Kind::Strings | Kind::Switch | Kind::Word(_) => None,
         }
     }
+}
+
+fn word(words: &[&'static str], text: &str) -> Option<Value> {
+    let found = words.iter().find(|word| **word == text);
+    found.map(|word| Value::Word(word))
 }
 
 pub(super) fn toml_number(value: &DeValue<'_>) -> Option<f64> {

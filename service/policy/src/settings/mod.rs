@@ -20,6 +20,7 @@ mod tests;
 use std::time::Duration;
 
 use crate::class::Class;
+pub use crate::quota::QuotaSettings;
 pub use crate::source::{Errors, Layer, Mistake};
 
 /// The settings in force.
@@ -37,6 +38,8 @@ pub struct Settings {
     pub adaptive: Adaptive,
     /// The policy that only logs.
     pub shadow: Shadow,
+    /// How the heavy class's quota is moved.
+    pub quota: QuotaSettings,
     /// Every class, by name; `protected` and `heavy` are always there.
     pub classes: Vec<Class>,
 }

@@ -9,23 +9,7 @@ use crate::source::{Mistake, nearest};
 pub const PREFIX: &str = "WORKLOAD_GUARD_";
 
 /// Variables of the original whose feature this version does not have.
-pub const NOT_SUPPORTED: &[&str] = &[
-    "DYNAMIC_QUOTA",
-    "AIMD_SHADOW",
-    "AIMD_DECREASE",
-    "AIMD_ADD",
-    "QUOTA_INTERVAL_SEC",
-    "QUOTA_MIN",
-    "QUOTA_MAX",
-    "QUOTA_STEP",
-    "QUOTA_PRESSURE_HIGH",
-    "QUOTA_PRESSURE_LOW",
-    "QUOTA_THROTTLE_HIGH",
-    "QUOTA_MIN_DWELL_SEC",
-    "QUOTA_SCHED_DELAY_HIGH_MS",
-    "QUOTA_SCHED_DELAY_LOW_MS",
-    "HISTORY_INTERVAL_SEC",
-];
+pub const NOT_SUPPORTED: &[&str] = &["HISTORY_INTERVAL_SEC"];
 
 /// The variable of `classes.browser.patterns`, several with commas in between.
 pub const BROWSER_PATTERN: &str = "BROWSER_PROCESS_PATTERN";

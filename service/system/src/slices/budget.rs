@@ -97,7 +97,7 @@ pub(super) fn differences(
 }
 
 /// A slice without a quota has `max`, or no file where nothing needs the controller.
-fn quota_holds(wanted: Option<u64>, enforced: Option<&CpuMax>) -> bool {
+pub(super) fn quota_holds(wanted: Option<u64>, enforced: Option<&CpuMax>) -> bool {
     let kernel = enforced.and_then(|max| Some((max.quota_usec?, max.period_usec)));
     match (wanted, kernel) {
         (None, None) => true,

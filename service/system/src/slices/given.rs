@@ -85,7 +85,8 @@ impl GivenBudgets {
     }
 
     /// Puts back what is no longer wanted, and sets what is and does not hold. What systemd refuses is
-    /// answered, and tried again next time.
+    /// answered, and tried again next time. The quota of the unit that is `steered` is left as it is: somebody
+    /// else moves it, and will put back what was set here.
     ///
     /// # Errors
     ///
@@ -94,6 +95,7 @@ impl GivenBudgets {
         &mut self,
         connection: &Connection,
         wanted: &[UnitSetting],
+        steered: Option<&str>,
     ) -> zbus::Result<Vec<Problem>> {
         if self.0.is_empty() && wanted.is_empty() {
             return Ok(Vec::new());
@@ -101,6 +103,9 @@ impl GivenBudgets {
         let manager = manager(connection).await?;
         let mut problems = self.put_back(connection, &manager, wanted).await?;
         for setting in wanted {
+            if setting.property == Property::Quota && steered == Some(setting.unit.as_str()) {
+                continue;
+            }
             let key = (setting.unit.clone(), setting.property);
             let Some(given) = self.0.get_mut(&key) else {
                 continue;

@@ -6,8 +6,10 @@
 //! Description that it has already.
 
 mod budget;
+mod drop_ins;
 mod given;
 mod limits;
+mod quota;
 mod runtime;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -27,8 +29,10 @@ use zvariant::Value;
 use crate::cgroup::CgroupFs;
 use crate::units::{self, UnitView};
 use budget::{Enforced, Wanted, differences};
+pub use drop_ins::DropIns;
 pub use given::{Given, GivenBudgets};
 use limits::Limits;
+pub use quota::{SliceQuota, quota, set_quota};
 pub use runtime::set_properties;
 
 /// How long all calls of one inspection may take together.

@@ -2,7 +2,7 @@
 
 use super::super::Engine;
 use super::super::seen::Seen;
-use super::{Learned, Scored};
+use super::{Learned, Scored, command_of};
 use crate::action::Why;
 use crate::id::Moment;
 
@@ -15,6 +15,19 @@ impl Engine {
     /// The same, to be restored or to be marked as saved.
     pub fn learned_mut(&mut self) -> &mut Learned {
         &mut self.learned
+    }
+
+    /// How far a process with these arguments is above what its command usually uses, 0 to 1; none where
+    /// adaptive routing is off or too little is known.
+    pub fn score(&self, argv: &[Box<str>], cpu: f64) -> Option<f64> {
+        let (adaptive, routing) = (&self.settings.adaptive, &self.settings.routing);
+        let baseline = self
+            .learned
+            .baseline(&command_of(argv)?)
+            .filter(|known| known.samples >= u64::from(adaptive.min_samples))?;
+        adaptive
+            .enabled
+            .then(|| baseline.score(cpu, routing.cpu_threshold))
     }
 
     /// Scores each process by its command's baseline, then learns from the sample that was just taken in.

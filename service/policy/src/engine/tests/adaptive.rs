@@ -49,6 +49,18 @@ fn a_command_that_is_normally_idle_is_routed_at_its_first_hot_sample() {
 }
 
 #[test]
+fn a_workload_is_scored_by_its_command_once_enough_is_known_and_it_is_asked_for() {
+    let argv: Vec<Box<str>> = vec!["/usr/bin/indexer".into(), "watch".into()];
+    let machine = known_as_idle(on(), "/usr/bin/indexer watch");
+    let score = machine.engine.score(&argv, 90.0).expect("it is known");
+    assert!((score - (0.65 * 0.9 + 0.35)).abs() < 1e-9, "{score}");
+    assert_eq!(machine.engine.score(&["other".into()], 90.0), None);
+    assert_eq!(machine.engine.score(&[], 90.0), None);
+    let off = known_as_idle(Settings::default(), "/usr/bin/indexer watch");
+    assert_eq!(off.engine.score(&argv, 90.0), None);
+}
+
+#[test]
 fn it_is_off_unless_asked_for() {
     let mut machine = known_as_idle(Settings::default(), "indexer");
     machine.quiet_ticks(3, &[(7, 100.0)]);

@@ -99,11 +99,13 @@ fn other(kind: &Kind) -> (&'static str, &'static str) {
     match kind {
         Kind::Percent { .. } => ("12.5", "12.5"),
         Kind::Seconds { .. } => ("7.25", "7.25"),
-        Kind::Count { .. } => ("9", "9"),
+        Kind::Count { .. } => ("300", "300"),
+        Kind::Milliseconds { .. } => ("6.5", "6.5"),
+        Kind::Word(_) => ("\"protected\"", "protected"),
         Kind::Slices => ("[\"app.slice\"]", "app.slice"),
         Kind::Strings => ("[\"a b\", \"c\"]", "a b, c,"),
         Kind::Switch => ("true", "yes"),
-        Kind::Fraction => ("0.5", "0.5"),
+        Kind::Fraction => ("0.25", "0.25"),
     }
 }
 
@@ -137,10 +139,15 @@ fn every_bound_of_every_key_is_enforced() {
         let takes = |value: &str| {
             // A wrong value of the shadow is told beside the settings. Its thresholds are a pair, of which
             // this looks at one.
-            load(&file(&format!("[{section}]\n{name} = {value}\n"))).is_ok_and(|loaded| {
-                let wrong = |mistake: &Mistake| matches!(mistake, Mistake::BadValue { .. });
-                !loaded.shadow_mistakes.iter().any(wrong)
-            })
+            // So are the quota's bounds and thresholds.
+            let wrong = |mistake: &Mistake| matches!(mistake, Mistake::BadValue { .. });
+            match load(&file(&format!("[{section}]\n{name} = {value}\n"))) {
+                Ok(loaded) => !loaded.shadow_mistakes.iter().any(wrong),
+                Err(errors) => errors
+                    .mistakes()
+                    .iter()
+                    .all(|mistake| matches!(mistake, Mistake::Impossible { .. })),
+            }
         };
         match key.kind {
             Kind::Percent { over, max } => {
@@ -181,6 +188,20 @@ fn every_bound_of_every_key_is_enforced() {
                     key.name
                 );
                 assert!(!takes("2.5"), "{}", key.name);
+            }
+            Kind::Milliseconds { over, max } => {
+                assert!(takes(&format!("{max}")) && takes("0.5"), "{}", key.name);
+                assert!(
+                    !takes(&format!("{over}")) && !takes(&format!("{}", max + 1.0)),
+                    "{}",
+                    key.name
+                );
+            }
+            Kind::Word(words) => {
+                for word in words {
+                    assert!(takes(&format!("\"{word}\"")), "{word}");
+                }
+                assert!(!takes("\"frob\"") && !takes("\"\""), "{}", key.name);
             }
             Kind::Slices => {
                 assert!(!takes("[]") && !takes("[\"app.scope\"]") && !takes("\"app.slice\""))

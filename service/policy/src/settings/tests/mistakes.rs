@@ -176,3 +176,38 @@ fn everything_watched_is_too_much() {
     );
     assert!(load(&file("[watch]\nparent_units = [\"app.slice\"]\n")).is_ok());
 }
+
+#[test]
+fn bounds_and_thresholds_of_the_quota_that_cross_are_mistakes() {
+    for (text, pair) in [
+        (
+            "min = 300\nmax = 299",
+            "`quota.min = 300` (guard.toml:2) and `quota.max = 299` (guard.toml:3)",
+        ),
+        (
+            "min = 401",
+            "`quota.min = 401` (guard.toml:2) and `quota.max = 400` (default)",
+        ),
+        (
+            "pressure_low = 0.4",
+            "`quota.pressure_low = 0.4` (guard.toml:2) and `quota.pressure_high = 0.4` (default)",
+        ),
+        (
+            "sched_delay_high_ms = 5",
+            "`quota.sched_delay_low_ms = 5` (default) and `quota.sched_delay_high_ms = 5` (guard.toml:2)",
+        ),
+    ] {
+        let told = errors(&file(&format!("[quota]\n{text}\n")));
+        assert!(told.contains(pair), "{told}");
+    }
+    assert!(load(&file("[quota]\nmin = 300\nmax = 300\n")).is_ok());
+}
+
+#[test]
+fn a_policy_that_does_not_exist_is_told_with_those_that_do() {
+    let told = errors(&file("[quota]\npolicy = \"aimd\"\n"));
+    assert!(
+        told.starts_with("guard.toml:2: `quota.policy` must be one of \"step\", \"protected\""),
+        "{told}"
+    );
+}

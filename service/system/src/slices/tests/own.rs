@@ -43,9 +43,19 @@ fn fake(controllers: &str) -> Fake {
 
 /// What one look does, as the daemon does it.
 fn look(fake: &Fake, given: &mut GivenBudgets, wanted: &[UnitSetting]) -> Vec<Problem> {
+    look_beside(fake, given, wanted, None)
+}
+
+/// The same while somebody else moves the quota of a unit.
+fn look_beside(
+    fake: &Fake,
+    given: &mut GivenBudgets,
+    wanted: &[UnitSetting],
+    steered: Option<&str>,
+) -> Vec<Problem> {
     fake.with(async |connection| {
         given.prepare(connection, wanted).await.unwrap();
-        given.apply(connection, wanted).await.unwrap()
+        given.apply(connection, wanted, steered).await.unwrap()
     })
 }
 
@@ -109,6 +119,20 @@ fn what_was_lost_is_set_again_and_what_another_set_is_left() {
         "{:?}",
         fake.calls()
     );
+}
+
+#[test]
+fn a_quota_that_is_steered_is_left_alone_until_it_is_not() {
+    let fake = fake("cpu memory pids");
+    let mut given = GivenBudgets::default();
+    look(&fake, &mut given, &wanted());
+    let slice = "batch-inference.slice";
+    let quota = |usec| fake.units.borrow_mut().get_mut(slice).unwrap().quota = usec;
+    quota(1_500_000);
+    look_beside(&fake, &mut given, &wanted(), Some(slice));
+    assert_eq!(fake.calls().len(), SET.len(), "{:?}", fake.calls());
+    look(&fake, &mut given, &wanted());
+    assert_eq!(fake.calls()[SET.len()..], [SET[0]]);
 }
 
 #[test]
