@@ -80,6 +80,22 @@ use; terminals, editors, browsers and other apps stay where they are, and so do 
 JSON: a list of {unit, processes}: the slices and how many processes each holds. Keys are kept; new ones may \
 be added.";
 
+const QUOTA_JSON: &str = "\
+JSON, one object; quotas in percent of one logical CPU, null for none:
+  slice          the heavy class's slice
+  quota          what systemd has, whoever set it
+  enforced       what the kernel has (cpu.max)
+  minimum, maximum   bounds of the settings
+  dynamic        whether the settings have a controller move the quota
+  policy         step or protected
+  control        static, auto, frozen, set or yielded
+  signals        [{name, state, value, age_sec, note}]
+                 state is read, pending, absent or broken
+  last_decision  the controller's, in words
+  last_change    by whomever, in words
+  changes        since the guard started
+Keys are kept; new ones may be added.";
+
 const PROTECT_HELP: &str = "\
 The command replaces this program: the same PID, terminal and exit status. All that it starts is watched, and \
 routed away when it is heavy.
@@ -171,6 +187,16 @@ pub enum Command {
     /// What the guard leaves alone for the time being
     #[command(flatten)]
     Hold(HoldCommand),
+    /// Show or set the heavy class's CPU quota, and what its controller sees
+    #[command(after_help = QUOTA_JSON, args_conflicts_with_subcommands = true)]
+    Quota {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+        /// Something other than showing it
+        #[command(subcommand)]
+        action: Option<QuotaAction>,
+    },
     /// Show every setting, its value and where the value came from; or check settings files
     #[command(after_help = CONFIG_JSON, args_conflicts_with_subcommands = true)]
     Config {
@@ -220,6 +246,31 @@ pub enum Command {
     },
     /// Print the manual page (troff)
     Man,
+}
+
+/// `workload-guard quota …`
+#[derive(Debug, Subcommand)]
+pub enum QuotaAction {
+    /// Set it until `quota auto`, or until the guard stops
+    Set {
+        /// Percent of one logical CPU, such as 250%, within quota.min and quota.max of the settings
+        #[arg(value_name = "PERCENT", value_parser = percent)]
+        percent: u32,
+        /// Why, for `quota` and the journal
+        #[arg(long)]
+        reason: Option<String>,
+    },
+    /// Take back what was set: the slice's own value again, or the controller's where the settings have one
+    Auto,
+}
+
+/// `250%` or `250`.
+fn percent(text: &str) -> Result<u32, String> {
+    let number = text.strip_suffix('%').unwrap_or(text);
+    match number.parse() {
+        Ok(percent) if percent > 0 => Ok(percent),
+        _ => Err("a whole number of percent of one logical CPU is wanted, such as 250%".into()),
+    }
 }
 
 /// `workload-guard config …`
@@ -367,6 +418,21 @@ mod tests {
             &["workload-guard", "pause", "--for", "soon"],
         ] {
             assert_eq!(parse(line).unwrap_err().exit_code(), 2);
+        }
+    }
+
+    #[test]
+    fn a_quota_is_a_whole_percentage() {
+        let set = |text| match parse(&["workload-guard", "quota", "set", text]) {
+            Ok(Command::Quota {
+                action: Some(QuotaAction::Set { percent, .. }),
+                ..
+            }) => Some(percent),
+            _ => None,
+        };
+        assert_eq!((set("250%"), set("250")), (Some(250), Some(250)));
+        for bad in ["0", "-5", "2.5", "250%%", "%", "1e3", "99999999999"] {
+            assert_eq!(set(bad), None, "{bad}");
         }
     }
 

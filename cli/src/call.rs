@@ -8,6 +8,7 @@ use workload_guard_dbus::types::{
 
 use crate::error::CliError;
 use crate::plan::Call;
+use crate::quota::{self, Quota};
 
 mod holds;
 
@@ -77,6 +78,10 @@ pub enum Answer {
         /// What was added or taken away, and which of the two.
         change: Option<(Vec<String>, bool)>,
     },
+    /// To [`Call::Quota`].
+    Quota(Box<Quota>),
+    /// To [`Call::SetQuota`] and [`Call::ResetQuota`]: what is in force, 0 for no limit.
+    QuotaIs(f64),
     /// To [`Call::Reload`].
     Reloaded,
     /// To [`Call::Attach`] and [`Call::Route`].
@@ -112,6 +117,11 @@ pub async fn perform(guard: &Guard1Proxy<'_>, call: &Call) -> Result<Answer, Cli
                 change: Some((units.clone(), *add)),
             }
         }
+        Call::Quota { .. } => Answer::Quota(Box::new(quota::show(guard).await?)),
+        Call::SetQuota { percent, reason } => {
+            Answer::QuotaIs(quota::set(guard, *percent, reason.as_deref()).await?)
+        }
+        Call::ResetQuota => Answer::QuotaIs(quota::auto(guard).await?),
         Call::Reload => {
             guard.reload().await?;
             Answer::Reloaded

@@ -11,6 +11,7 @@ mod manual;
 mod offline;
 mod place;
 mod plan;
+mod quota;
 mod render;
 mod session;
 

@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use clap_complete::Shell;
 
-use crate::args::{BenchCommand, Command, ConfigAction, HoldCommand, RulesAction, TermsArgs};
+use crate::args::{
+    BenchCommand, Command, ConfigAction, HoldCommand, QuotaAction, RulesAction, TermsArgs,
+};
 
 /// The class of `run`.
 pub const HEAVY: &str = "heavy";
@@ -73,6 +75,20 @@ pub enum Call {
         /// As JSON.
         json: bool,
     },
+    /// Everything about the heavy class's quota.
+    Quota {
+        /// As JSON.
+        json: bool,
+    },
+    /// Set it.
+    SetQuota {
+        /// Percent of one logical CPU.
+        percent: u32,
+        /// Why.
+        reason: Option<String>,
+    },
+    /// Take back what was set.
+    ResetQuota,
     /// Read the settings again.
     Reload,
     /// Put processes into a class.
@@ -158,6 +174,7 @@ impl Call {
                 | Call::Watched { json: true }
                 | Call::Watch { json: true, .. }
                 | Call::Hold(HoldCall::List { json: true })
+                | Call::Quota { json: true }
         )
     }
 
@@ -202,6 +219,11 @@ pub fn plan(command: Command, shell: Option<&OsStr>) -> Plan {
             units,
             add: !remove,
             json,
+        }),
+        Command::Quota { json, action } => Plan::Call(match action {
+            None => Call::Quota { json },
+            Some(QuotaAction::Set { percent, reason }) => Call::SetQuota { percent, reason },
+            Some(QuotaAction::Auto) => Call::ResetQuota,
         }),
         Command::Reload => Plan::Call(Call::Reload),
         Command::Attach {

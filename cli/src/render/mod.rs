@@ -2,6 +2,7 @@
 
 mod config;
 mod holds;
+mod quota;
 mod stats;
 mod status;
 mod style;
@@ -23,6 +24,9 @@ pub fn answer(answer: &Answer, json: bool, style: &Style) -> String {
         Answer::Settings(rows) => config::text(rows, style),
         Answer::Watched { rows, .. } if json => watch::json(rows),
         Answer::Watched { rows, change } => watch::text(rows, change.as_ref(), style),
+        Answer::Quota(quota) if json => quota::json(quota),
+        Answer::Quota(quota) => quota::text(quota, style),
+        Answer::QuotaIs(percent) => format!("the quota is {}\n", quota::percent(*percent)),
         Answer::Reloaded => "settings read again\n".into(),
         Answer::Moved { pids: 1, class } => {
             format!("1 process and its descendants are in {class}\n")
