@@ -10,6 +10,7 @@ pub mod journal;
 pub mod load;
 pub mod outcome;
 pub mod proc;
+pub mod quota;
 pub mod root;
 pub mod session;
 pub mod signals;
