@@ -1,13 +1,18 @@
 //! Benchmarks of the guard's own paths. Each prints a table, and writes a TSV file beside the others in
 //! `benchmarks/results/`.
 
+mod experiment;
 mod idle;
+mod machine;
 mod replay;
 mod tick;
 
 use std::io::{self, Write};
+use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+
+use experiment::Interrupted;
 
 #[derive(Parser)]
 #[command(about = "Benchmarks of the guard's own paths")]
@@ -23,6 +28,9 @@ enum Command {
     /// The pure policies over fixed traces
     #[command(subcommand)]
     Replay(replay::Command),
+    /// Live experiments in the session of who runs them; `cargo xtask experiment` runs them elsewhere
+    #[command(subcommand)]
+    Experiment(experiment::Command),
     /// One idle process of a benchmark; ends with its parent
     #[command(hide = true)]
     Idle(idle::Options),
@@ -31,12 +39,22 @@ enum Command {
     TickWorker(tick::worker::Options),
 }
 
-fn main() -> anyhow::Result<()> {
-    match Args::parse().command {
+fn main() -> ExitCode {
+    let outcome = match Args::parse().command {
         Command::Tick(options) => tick::run(&options),
         Command::Replay(command) => replay::run(&command),
+        Command::Experiment(command) => experiment::run(&command),
         Command::Idle(options) => idle::stay(&options),
         Command::TickWorker(options) => tick::worker::run(&options),
+    };
+    let Err(error) = outcome else {
+        return ExitCode::SUCCESS;
+    };
+    eprintln!("guard-benchmarks: {error:#}");
+    // As a shell says it.
+    match error.downcast_ref::<Interrupted>() {
+        Some(Interrupted(signal)) => ExitCode::from(128 + signal),
+        None => ExitCode::FAILURE,
     }
 }
 

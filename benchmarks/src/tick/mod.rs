@@ -12,7 +12,8 @@ use guard_system::cgroup::CgroupFs;
 use guard_system::proc::ProcFs;
 
 use crate::idle::{Herd, PER_GROUP};
-use report::{Machine, Row, Side};
+use crate::machine::Machine;
+use report::{Row, Side};
 use worker::Outcome;
 
 /// Looks of the guard in one run, at least.

@@ -1,10 +1,9 @@
-//! From runs to rows. Pure but for [`Machine::read`].
+//! From runs to rows. Pure.
 
 use std::fmt::Write;
-use std::fs;
-use std::process::Command;
 
 use super::worker::Outcome;
+use crate::machine::Machine;
 
 /// Who was measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,61 +76,12 @@ fn cpu_ms(usec: u64, ticks: u32) -> f64 {
     usec as f64 / 1000.0 / f64::from(ticks)
 }
 
-/// Where it was measured.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Machine {
-    date: String,
-    cpu: String,
-    cpus: usize,
-    kernel: String,
-    build: &'static str,
-    /// Of one minute: what else the machine did.
-    load: String,
-}
-
-impl Machine {
-    /// This one, now.
-    pub fn read() -> anyhow::Result<Machine> {
-        let cpuinfo = fs::read_to_string("/proc/cpuinfo")?;
-        let model = cpuinfo
-            .lines()
-            .find_map(|line| line.strip_prefix("model name")?.split_once(": "));
-        let date = Command::new("date")
-            .args(["-u", "+%Y-%m-%dT%H:%MZ"])
-            .output()?;
-        let load = fs::read_to_string("/proc/loadavg")?;
-        Ok(Machine {
-            load: load.split(' ').next().unwrap_or_default().to_owned(),
-            date: String::from_utf8_lossy(&date.stdout).trim().to_owned(),
-            cpu: model.map_or("unknown", |(_, name)| name).to_owned(),
-            cpus: std::thread::available_parallelism()?.get(),
-            kernel: fs::read_to_string("/proc/sys/kernel/osrelease")?
-                .trim()
-                .to_owned(),
-            build: if cfg!(debug_assertions) {
-                "debug"
-            } else {
-                "release"
-            },
-        })
-    }
-
-    fn lines(&self) -> [String; 2] {
-        let Machine {
-            date,
-            cpu,
-            cpus,
-            kernel,
-            build,
-            load,
-        } = self;
-        [
-            format!(
-                "{date}, {cpu}, {cpus} CPUs, Linux {kernel}, {build} build, load average {load}"
-            ),
-            "again: cargo run --release -p guard-benchmarks -- tick".to_owned(),
-        ]
-    }
+/// Where it was measured, and how again.
+fn about(machine: &Machine) -> [String; 2] {
+    [
+        machine.headline(),
+        "again: cargo run --release -p guard-benchmarks -- tick".to_owned(),
+    ]
 }
 
 /// What a reader must know of the peer's figures.
@@ -153,7 +103,7 @@ fn notes(rows: &[Row]) -> Vec<String> {
 /// For people.
 pub fn table(machine: &Machine, rows: &[Row]) -> String {
     let mut text = String::new();
-    for line in machine.lines().into_iter().chain(notes(rows)) {
+    for line in about(machine).into_iter().chain(notes(rows)) {
         let _ = writeln!(text, "{line}");
     }
     let _ = writeln!(
@@ -237,7 +187,7 @@ fn verdicts(rows: &[Row]) -> Vec<String> {
 /// For programs.
 pub fn tsv(machine: &Machine, rows: &[Row]) -> String {
     let mut text = String::new();
-    let about = machine.lines().into_iter().chain(notes(rows));
+    let about = about(machine).into_iter().chain(notes(rows));
     for line in about.chain(verdicts(rows)) {
         let _ = writeln!(text, "# {line}");
     }

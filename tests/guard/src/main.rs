@@ -3,6 +3,7 @@
 mod chaos;
 mod client;
 mod demo;
+mod experiment;
 mod fuzz;
 mod harness;
 mod load;
@@ -29,10 +30,17 @@ enum Command {
     },
     /// Show the product on real work, as root.
     Demo,
+    /// Measure, as root: an experiment of `guard-benchmarks` with the product installed.
+    Experiment {
+        /// Its arguments.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        words: Vec<String>,
+    },
     /// The part of `run` and `demo` that runs as the user.
     #[command(hide = true)]
     InSession {
-        /// `run NAME` or `demo`.
+        /// `run NAME`, `demo` or `experiment …`.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         words: Vec<String>,
     },
     /// Be a load.
@@ -70,6 +78,15 @@ fn act(command: Command) -> Result<u8> {
             enter(scenarios::place_of(&name), &["run", &name])
         }
         Command::Demo => enter(Place::Inside, &["demo"]),
+        Command::Experiment { words } => {
+            let words = words.iter().map(String::as_str);
+            enter(
+                Place::Inside,
+                &std::iter::once("experiment")
+                    .chain(words)
+                    .collect::<Vec<_>>(),
+            )
+        }
         Command::InSession { words } => match words
             .iter()
             .map(String::as_str)
@@ -84,6 +101,7 @@ fn act(command: Command) -> Result<u8> {
                 Ok(outcome::conclude(name, verdict))
             }
             ["demo"] => demo::run(),
+            ["experiment", words @ ..] => experiment::run(words),
             _ => anyhow::bail!("nothing to do in the session: {words:?}"),
         },
         Command::Load(mode) => load::run(mode).map(|()| outcome::PASS),

@@ -5,7 +5,7 @@ use clap::{Parser, Subcommand};
 
 use crate::container::launch::{self, Launch};
 use crate::install::{self, InstallArgs, UninstallArgs};
-use crate::{demo, images_command, progress, replay, runner, shell};
+use crate::{demo, experiment, images_command, progress, replay, runner, shell};
 
 /// Builds, tests and shows Linux Workload Guard in real systemds of its own.
 #[derive(Debug, Parser)]
@@ -25,6 +25,8 @@ enum Cmd {
     Images(images_command::Args),
     /// Runs the pure policies over fixed traces, and prints where they lead (TSV).
     Replay(replay::Args),
+    /// Measures what budgets and routing do to real work, in a machine; tables (TSV) and plots (SVG).
+    Experiment(experiment::Args),
     /// Opens a shell (or runs a command) in a fresh guest that has the product at /opt/workload-guard.
     Shell(shell::Args),
     /// Installs the product for the user who runs it.
@@ -45,6 +47,7 @@ pub fn run() -> Result<u8> {
         Cmd::Demo(args) => demo::run(&args),
         Cmd::Images(args) => images_command::run(&args).map(|()| 0),
         Cmd::Replay(args) => replay::run(&args),
+        Cmd::Experiment(args) => experiment::run(&args),
         Cmd::Shell(args) => shell::run(&args),
         Cmd::Install(args) => install::install(args).map(|()| 0),
         Cmd::Uninstall(args) => install::uninstall(args).map(|()| 0),

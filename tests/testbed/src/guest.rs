@@ -41,7 +41,8 @@ pub trait GuestSource: Send {
 }
 
 /// A directory on the host with the product, as a guest sees it at [`PAYLOAD_IN_GUEST`]:
-/// `workload-guardd`, `workload-guard`, `bench-prepd` (release builds), `guard-scenarios`, `bench-scenarios`, `xtask`,
+/// `workload-guardd`, `workload-guard`, `bench-prepd` (release builds), `guard-scenarios`, `bench-scenarios`,
+/// `guard-benchmarks`, `xtask`,
 /// `units/`, `config/`, `polkit/`.
 #[derive(Debug, Clone)]
 pub struct Payload {

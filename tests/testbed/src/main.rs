@@ -3,6 +3,7 @@
 mod cli;
 mod container;
 mod demo;
+mod experiment;
 mod guest;
 mod host;
 mod images;

@@ -116,6 +116,7 @@ scenarios! {
     quota_put_back,
     quota_steering,
     quota_steering_in_full,
+    live_experiments,
     weights_8_to_1,
     probe_latency_with_and_without_guard,
     exec_to_heavy_latency,

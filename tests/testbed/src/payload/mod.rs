@@ -28,6 +28,7 @@ const PRODUCT: &[(&str, &str)] = &[
 const TOOLS: &[(&str, &str)] = &[
     ("guard-scenarios", "guard-scenarios"),
     ("bench-scenarios", "bench-scenarios"),
+    ("guard-benchmarks", "guard-benchmarks"),
     ("testbed", "xtask"),
 ];
 
