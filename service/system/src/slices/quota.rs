@@ -63,10 +63,11 @@ pub async fn quota(
     slice: &str,
 ) -> zbus::Result<SliceQuota> {
     let view = units::view(connection, slice).await?;
-    // systemd has the property for each slice; without it nothing is known, which is not "no limit".
+    // systemd has the property for each slice; without it nothing is known, which is not "no limit". Nor
+    // is that of a masked one, which has its own again when it is not masked any more.
     match view.number("CPUQuotaPerSecUSec") {
-        Some(_) => Ok(SliceQuota::read(cgroups, &view)),
-        None => Err(zbus::Error::Failure(format!(
+        Some(_) if view.text("LoadState") != "masked" => Ok(SliceQuota::read(cgroups, &view)),
+        _ => Err(zbus::Error::Failure(format!(
             "systemd tells no quota of {slice}, which is {}",
             view.text("LoadState")
         ))),

@@ -71,6 +71,11 @@ impl Guard {
         if found.usec_per_sec == before.usec_per_sec {
             return;
         }
+        // It could not be read for a while, such as that of a masked slice, and is still ours.
+        let ours = self.steering.ours.as_ref();
+        if ours.is_some_and(|ours| ours.set.last().copied() == found.usec_per_sec) {
+            return;
+        }
         // The guard's own changes are noted where they are made.
         let now = self.now();
         let dynamic = self.config.settings.quota.dynamic;

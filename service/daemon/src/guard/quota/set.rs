@@ -143,7 +143,7 @@ impl Guard {
             ))
         })?;
         let slice = ours.slice.clone();
-        self.steering.ours = Some(ours);
+        let earlier = self.steering.ours.replace(ours);
         let found = slices::set_quota(&self.connection, &self.cgroups, &slice, Some(usec)).await;
         let now = self.now();
         match found {
@@ -164,11 +164,29 @@ impl Guard {
                 Ok(())
             }
             Err(failure) => {
+                if let Failure::SystemdRefused(_) = failure {
+                    self.forget_attempt(earlier);
+                }
                 // It may have been done all the same: what is there counts.
                 self.read_quota().await;
                 Err(failure)
             }
         }
+    }
+
+    /// What was to be set was not: what was set before is the last again.
+    fn forget_attempt(&mut self, earlier: Option<Ours>) {
+        let steering = &mut self.steering;
+        match &earlier {
+            None => steering.marker.remove(),
+            Some(earlier) => {
+                // With the attempt in it, it holds as well: it has both.
+                if let Err(error) = steering.marker.save(earlier) {
+                    log::warn!("{}: {error}", steering.marker.path().display());
+                }
+            }
+        }
+        steering.ours = earlier;
     }
 
     /// Puts back what was there before the guard set anything, unless somebody else changed it since.
