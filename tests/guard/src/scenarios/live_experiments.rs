@@ -183,7 +183,7 @@ fn sweep() -> Verdict {
 
 fn contention() -> Verdict {
     for isolated in [false, true] {
-        let mut words = vec!["contention", "--reps", "1", "--duration", "5", "--settle", "2", "--require-routed"];
+        let mut words = vec!["contention", "--reps", "1", "--duration", "8", "--settle", "2", "--require-routed"];
         if isolated {
             words.push("--isolated");
         }
