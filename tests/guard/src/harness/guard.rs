@@ -296,7 +296,8 @@ impl Guard {
     }
 }
 
-fn options(reason: &str) -> HashMap<String, OwnedValue> {
+/// Options of a call, with a reason unless it is empty.
+pub fn options(reason: &str) -> HashMap<String, OwnedValue> {
     let mut options = HashMap::new();
     if !reason.is_empty() {
         let value = Value::from(reason.to_owned())

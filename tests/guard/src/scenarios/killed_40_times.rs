@@ -8,6 +8,7 @@ use workload_guard_dbus::names::GUARD_UNIT;
 
 use super::{CONTAINER, Scenario};
 use crate::chaos::churn::Churn;
+use crate::chaos::held::Held;
 use crate::chaos::killer::{Killer, start_limits_off};
 use crate::harness::dice::Dice;
 use crate::harness::guard::{Guard, Settings};
@@ -48,6 +49,7 @@ pub(super) fn strike_down(session: &Session, kills: u32) -> Verdict {
     let mut dice = Dice::cast();
     let guard = Guard::install(session, SETTINGS)?;
     start_limits_off()?;
+    let held = Held::take(&guard)?;
     let mut churn = Churn::new(dice.fork());
     let mut killer = Killer::new(dice.fork())?;
     let killing = std::thread::spawn(move || -> anyhow::Result<u32> {
@@ -63,6 +65,7 @@ pub(super) fn strike_down(session: &Session, kills: u32) -> Verdict {
             churn.wish(&hasty);
         }
         churn.nobody_is_lost()?;
+        held.keep()?;
     }
     let kills = killing
         .join()
@@ -79,6 +82,7 @@ pub(super) fn strike_down(session: &Session, kills: u32) -> Verdict {
         restarts == kills,
         "{kills} kills and {restarts} restarts: the guard ended by itself"
     );
+    held.are_there_and_end(&guard)?;
     nothing_is_lost(session, &guard, churn)
 }
 
