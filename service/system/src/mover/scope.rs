@@ -12,7 +12,7 @@ use crate::watch::{Expectation, JobEnd};
 
 use super::Mover;
 use super::call::{self, Meaning, meaning};
-use super::hold::{Held, gone};
+use super::hold::{Held, gone, is_leaving};
 use super::place::{cgroup_of, place};
 use super::settings::{Setting, SettingValue};
 use super::ties::Ties;
@@ -76,7 +76,7 @@ pub(super) enum Standing {
     Inside(String),
     /// In this other control group.
     Elsewhere(String),
-    /// Ended, or a zombie.
+    /// Ended, a zombie, or exiting.
     Gone,
 }
 
@@ -340,8 +340,10 @@ impl Mover {
 
     pub(super) fn standing(&self, id: ProcId, unit: &str) -> Result<Standing, Failure> {
         let cgroup = self.proc.cgroup(id.pid);
-        // After the read, so that it was this process's.
-        if !self.proc.is_alive(id).map_err(call::unreadable)? {
+        // After the read, so that it was this process's. One that exits stays where it is, and is no
+        // refusal: the kernel moves it no more.
+        let stat = self.proc.stat(id.pid).map_err(call::unreadable)?;
+        if stat.is_none_or(|stat| stat.start != id.start || is_leaving(&stat)) {
             return Ok(Standing::Gone);
         }
         let Some(cgroup) = cgroup else {

@@ -51,12 +51,14 @@ pub fn all(bus: &Connection) -> Result<Vec<Member>> {
     Ok(found)
 }
 
-/// The members of one object, and the names of the objects below it. Reads what zbus and sd-bus write:
+/// The members of one object, and the names of the objects right below it, whose members may be told in
+/// the same breath and are asked for on their own. Reads what zbus and sd-bus write:
 /// tags with quoted attributes, and comments.
 fn parse(path: &str, xml: &str) -> Result<(Vec<Member>, Vec<String>)> {
     let mut members: Vec<Member> = Vec::new();
     let mut children = Vec::new();
     let mut interface = String::new();
+    let mut depth = 0;
     let mut rest = xml;
     while let Some(start) = rest.find('<') {
         rest = &rest[start..];
@@ -73,6 +75,20 @@ fn parse(path: &str, xml: &str) -> Result<(Vec<Member>, Vec<String>)> {
                 kind,
             })
         };
+        if tag.starts_with("</node") {
+            depth -= 1;
+        }
+        if tag.starts_with("<node") {
+            if depth == 1 {
+                children.extend(name());
+            }
+            if !tag.ends_with("/>") {
+                depth += 1;
+            }
+        }
+        if depth != 1 {
+            continue;
+        }
         let word = tag[1..].split(|c: char| !c.is_ascii_alphabetic()).next();
         match word {
             Some("interface") => interface = name().context("an interface without a name")?,
@@ -89,7 +105,6 @@ fn parse(path: &str, xml: &str) -> Result<(Vec<Member>, Vec<String>)> {
                     arguments.push(type_of(kind)?);
                 }
             }
-            Some("node") => children.extend(name().filter(|name| !name.starts_with('/'))),
             _ => {}
         }
     }
@@ -114,9 +129,10 @@ mod tests {
                 <arg name="y" type="s" direction="out"/><arg type="a{sv}" direction="in"/></method>
               <signal name="Heard"><arg name="z" type="s"/></signal>
               <property name="P" type="t" access="read"/>
-            </interface><node name="child"/></node>"#;
+            </interface><node name="child"/><node name="other">
+              <interface name="a.C"><method name="Elsewhere"/></interface><node name="grandchild"/></node></node>"#;
         let (members, children) = parse("/o", xml)?;
-        assert_eq!(children, ["child"]);
+        assert_eq!(children, ["child", "other"]);
         let kinds: Vec<_> = members.iter().map(|m| (m.name.as_str(), &m.kind)).collect();
         let arguments = vec![type_of("au")?, type_of("a{sv}")?];
         assert_eq!(
