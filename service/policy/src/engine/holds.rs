@@ -1,6 +1,6 @@
 //! What holds change: who is left alone, and what is brought back when a hold begins or ends.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use super::population::Population;
@@ -14,25 +14,29 @@ use crate::id::ProcId;
 #[derive(Debug, Default)]
 pub(super) struct Spared {
     roots: HashSet<ProcId>,
-    /// Those above them in the same control group: their move would take a root along.
-    above: HashSet<ProcId>,
+    /// Those above them in the same control group, with the root that their move would take along.
+    above: HashMap<ProcId, ProcId>,
 }
 
 impl Spared {
-    /// Whether detection may not move a process.
-    pub fn has(&self, processes: &Population, seen: &Seen) -> bool {
-        !self.roots.is_empty()
-            && (self.above.contains(&seen.id)
-                || std::iter::once(seen)
-                    .chain(processes.ancestors(seen))
-                    .any(|one| self.roots.contains(&one.id) || self.is_child(one)))
+    /// The root for whose sake detection may not move a process, if there is one.
+    pub fn root_for(&self, processes: &Population, seen: &Seen) -> Option<ProcId> {
+        if self.roots.is_empty() {
+            return None;
+        }
+        let above = self.above.get(&seen.id).copied();
+        above.or_else(|| {
+            std::iter::once(seen)
+                .chain(processes.ancestors(seen))
+                .find_map(|one| self.root_or_parent(one))
+        })
     }
 
-    /// Whether it is the child of a root that is not watched itself.
-    fn is_child(&self, seen: &Seen) -> bool {
-        self.roots
-            .iter()
-            .any(|root| root.pid == seen.ppid && root.start <= seen.id.start)
+    /// It is a root, or the child of one that is not watched itself.
+    fn root_or_parent(&self, seen: &Seen) -> Option<ProcId> {
+        let parent = |root: &&ProcId| root.pid == seen.ppid && root.start <= seen.id.start;
+        let itself = self.roots.get(&seen.id);
+        itself.or_else(|| self.roots.iter().find(parent)).copied()
     }
 
     /// Whether a process that executes another program is of a tree that is left alone.
@@ -46,7 +50,7 @@ impl Spared {
 
     /// Whether a move of this process would take such a tree along.
     pub fn carries(&self, id: ProcId) -> bool {
-        self.above.contains(&id)
+        self.above.contains_key(&id)
     }
 }
 
@@ -87,7 +91,10 @@ impl Engine {
         let above = roots
             .iter()
             .filter_map(|root| self.processes.get(*root))
-            .flat_map(|seen| self.processes.carriers(seen).map(|other| other.id))
+            .flat_map(|seen| {
+                let carriers = self.processes.carriers(seen);
+                carriers.map(|other| (other.id, seen.id))
+            })
             .collect();
         Spared { roots, above }
     }

@@ -8,12 +8,14 @@ pub mod adaptive;
 mod apps;
 mod detect;
 mod executed;
+pub mod explain;
 mod holds;
 pub(crate) mod meter;
 mod population;
 mod recovery;
 mod requests;
 mod seen;
+mod stay;
 mod trees;
 
 #[cfg(test)]
@@ -36,6 +38,11 @@ pub use recovery::Tracked;
 pub use seen::Seen;
 pub(crate) use seen::is_excluded;
 pub use trees::Tree;
+
+/// Where sustained load goes.
+const HEAVY: &str = "heavy";
+/// Not a place for detection: who is protected is the person's word.
+const PROTECTED: &str = "protected";
 
 /// The most workloads at once, with those on their way.
 pub const MAX_WORKLOADS: usize = 1024;
@@ -119,6 +126,12 @@ impl Engine {
     /// The workload in a scope.
     pub fn workload(&self, unit: &str) -> Option<&Tracked> {
         self.workloads.get(unit)
+    }
+
+    /// The scope of the innermost workload that a control group is in.
+    pub fn workload_of(&self, cgroup: &str) -> Option<&str> {
+        let tracked = self.workload_in(cgroup)?;
+        Some(&tracked.workload.unit)
     }
 
     /// What is known of a watched process, as of the last sample.

@@ -1,5 +1,7 @@
 //! Workloads: their CPU, and when they come back.
 
+use std::time::Duration;
+
 use super::meter::{Meter, Reading};
 use super::{Engine, MISSING_SAMPLES};
 use crate::action::{Action, Failure, Placement, RecoverCause};
@@ -90,6 +92,16 @@ impl Tracked {
     /// Whether an attempt to bring it back failed just now.
     pub(super) fn is_resting(&self) -> bool {
         self.not_before.is_some()
+    }
+
+    /// For how long its CPU has been low.
+    pub(super) fn low_for(&self, now: Moment) -> Option<Duration> {
+        self.low_since.map(|since| now.since(since))
+    }
+
+    /// For how long it is left where it is after an attempt that failed.
+    pub(super) fn rests_for(&self, now: Moment) -> Option<Duration> {
+        self.not_before.map(|moment| moment.since(now))
     }
 
     /// Its CPU, once it was low for long enough.

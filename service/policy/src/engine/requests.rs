@@ -1,12 +1,10 @@
 //! What callers ask for.
 
-use super::{Engine, MAX_PROCESSES, MAX_WORKLOADS};
+use super::{Engine, MAX_PROCESSES, MAX_WORKLOADS, PROTECTED};
 use crate::action::{Action, Failure, Move, RecoverCause, Why};
 use crate::event::{Request, Ticket};
 use crate::id::ProcId;
 use crate::source::nearest;
-
-const PROTECTED: &str = "protected";
 
 impl Engine {
     pub(super) fn request(&mut self, mut request: Request) -> Action {

@@ -210,6 +210,11 @@ impl Seen {
         self.command.clone()
     }
 
+    /// The pattern by which it is excluded.
+    pub(super) fn excluded_by<'a>(&self, patterns: &'a [String]) -> Option<&'a str> {
+        excluding(&self.argv, patterns)
+    }
+
     /// Whether its program has these arguments.
     pub(super) fn runs(&self, argv: &Arc<[Box<str>]>) -> bool {
         same(&self.argv, argv)
@@ -221,11 +226,16 @@ fn same(a: &Arc<[Box<str>]>, b: &Arc<[Box<str>]>) -> bool {
 }
 
 pub(crate) fn is_excluded(argv: &[Box<str>], patterns: &[String]) -> bool {
+    excluding(argv, patterns).is_some()
+}
+
+fn excluding<'a>(argv: &[Box<str>], patterns: &'a [String]) -> Option<&'a str> {
     if patterns.is_empty() {
-        return false;
+        return None;
     }
     let line = argv.join(" ");
     patterns
         .iter()
-        .any(|pattern| line.contains(pattern.as_str()))
+        .map(String::as_str)
+        .find(|pattern| line.contains(pattern))
 }

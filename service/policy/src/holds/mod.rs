@@ -6,6 +6,7 @@
 //! the moment means the same to a guard that was started again.
 
 pub mod timespan;
+mod words;
 
 use std::collections::BTreeMap;
 use std::time::Duration;

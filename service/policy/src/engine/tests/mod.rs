@@ -3,6 +3,7 @@
 mod adaptive;
 mod apps;
 mod executed;
+mod explain;
 mod golden;
 mod holds;
 mod known;

@@ -5,6 +5,7 @@
 
 mod dice;
 mod execs;
+mod explained;
 mod holds;
 mod learning;
 mod orders;
@@ -61,6 +62,15 @@ fn a_hundred_thousand_operations_break_no_rule() {
         "adaptive",
         "shadow route",
         "shadow recover",
+        "told routed",
+        "told placed",
+        "told moving",
+        "told counting",
+        "told calm",
+        "told resting",
+        "told held",
+        "told excluded",
+        "told never moved",
         "held",
         "unheld",
         "owner left",

@@ -338,6 +338,7 @@ impl World {
         }
         self.look_at_holds();
         self.sample();
+        self.explain_everybody();
         // Ten low samples, 20 s since the first, 20 s after a failure, doubled with each, and one sample
         // without a rate.
         for (unit, scope) in &self.scopes {
