@@ -13,7 +13,9 @@ use zbus::object_server::SignalEmitter;
 use zvariant::{OwnedFd, OwnedObjectPath, OwnedValue};
 
 use crate::error::GuardError;
-use crate::types::{ClassRow, HoldRow, SettingRow, StatisticsRow, WatchedRow, WorkloadRow};
+use crate::types::{
+    ClassRow, Explained, HoldRow, SettingRow, StatisticsRow, WatchedRow, WorkloadRow,
+};
 
 /// What serves [`Guard1`]. Methods answer when the change is done and was read back; getters read the
 /// last published state and cannot fail.
@@ -54,6 +56,12 @@ pub trait Guard1Backend: Send + Sync + 'static {
         units: Vec<String>,
         add: bool,
     ) -> impl Future<Output = Result<Vec<String>, GuardError>> + Send;
+    /// Behind `Explain`.
+    fn explain(
+        &self,
+        caller: Option<OwnedUniqueName>,
+        pid: u32,
+    ) -> impl Future<Output = Result<Explained, GuardError>> + Send;
     /// Behind `Reload`.
     fn reload(&self) -> impl Future<Output = Result<(), GuardError>> + Send;
     /// Behind `Pause`: answers the hold's cookie.
@@ -332,6 +340,29 @@ impl<B: Guard1Backend> Guard1<B> {
         self.0.watch(sender(&header), units, false).await
     }
 
+    /// Tells why a process is where it is, what is missing before it is moved, and who or what could move it or
+    /// bring it back. Any process may be asked about.
+    ///
+    /// @pid: the process; 0 is the caller.
+    /// @verdict: `routed`, `placed`, `moving`, `due`, `counting`, `calm`, `resting`, `held`, `excluded`,
+    /// `never-moved`, `out-of-reach` or `not-watched`.
+    /// @sentences: the same in words, a sentence each.
+    /// @details: `pid` (u), `command` (s), `control_group` (s); where there is such a thing `workload` (o), `rule`
+    /// (s: FILE:LINE and name), `hold` (t: its cookie), and the counter that applies: `cpu` (d) and `threshold`
+    /// (d) in percent of one logical CPU, `samples` (u) in a row, and `samples_needed` (u). New keys may be
+    /// added.
+    ///
+    /// Errors: NoSuchProcess; Timeout and SystemdRefused when systemd does not tell the process's unit.
+    #[zbus(out_args("verdict", "sentences", "details"))]
+    async fn explain(
+        &self,
+        #[zbus(header)] header: Header<'_>,
+        pid: u32,
+    ) -> Result<(String, Vec<String>, HashMap<String, OwnedValue>), GuardError> {
+        // Spelled out: zbus makes three arguments only of a tuple that it sees.
+        self.0.explain(sender(&header), pid).await
+    }
+
     /// Reads the settings again. With InvalidSettings the old ones stay in force.
     async fn reload(&self) -> Result<(), GuardError> {
         self.0.reload().await
@@ -451,6 +482,21 @@ impl<B: Guard1Backend> Guard1<B> {
         destination: &str,
         exact: bool,
         note: &str,
+    ) -> zbus::Result<()>;
+
+    /// A workload has ended by itself: its last process has, or somebody stopped it or took it elsewhere.
+    ///
+    /// @workload: the object that it had.
+    /// @pid: its root process.
+    /// @class: its class.
+    /// @command: the root's command line, made printable.
+    #[zbus(signal)]
+    pub async fn ended(
+        emitter: &SignalEmitter<'_>,
+        workload: OwnedObjectPath,
+        pid: u32,
+        class: &str,
+        command: &str,
     ) -> zbus::Result<()>;
 
     /// A move was tried and did not happen.

@@ -1,5 +1,6 @@
 //! Wire types: what travels in a message body.
 
+use std::collections::HashMap;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -163,6 +164,39 @@ pub struct HoldRow {
     pub until: u64,
 }
 
+string_enum! {
+    /// How a process stands, in the answer of `Explain`.
+    Verdict {
+        /// In a workload that comes back when it calms down.
+        Routed = "routed",
+        /// In a workload that stays until it is released.
+        Placed = "placed",
+        /// On its way, in either direction.
+        Moving = "moving",
+        /// It is routed at the next sample, unless that finds it changed.
+        Due = "due",
+        /// Hot, but not for long enough.
+        Counting = "counting",
+        /// Watched, and nothing speaks for a move.
+        Calm = "calm",
+        /// It would be routed, but was tried or came back just now, or there is no room.
+        Resting = "resting",
+        /// A hold keeps it where it is.
+        Held = "held",
+        /// The settings exclude it.
+        Excluded = "excluded",
+        /// It is one that stays where it is.
+        NeverMoved = "never-moved",
+        /// Another user's.
+        OutOfReach = "out-of-reach",
+        /// Nothing that is watched holds it.
+        NotWatched = "not-watched",
+    }
+}
+
+/// The answer of `Explain`: verdict, sentences, details.
+pub type Explained = (String, Vec<String>, HashMap<String, OwnedValue>);
+
 /// One row of `Watched`: a unit whose processes the guard looks at.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, Type, Value, OwnedValue)]
 pub struct WatchedRow {
@@ -225,6 +259,9 @@ mod tests {
         }
         for reason in Reason::ALL {
             assert_eq!(reason.as_str().parse(), Ok(*reason));
+        }
+        for verdict in Verdict::ALL {
+            assert_eq!(verdict.as_str().parse(), Ok(*verdict));
         }
         for kind in HoldKind::ALL {
             assert_eq!(kind.as_str().parse(), Ok(*kind));

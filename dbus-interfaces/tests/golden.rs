@@ -11,7 +11,8 @@ use std::sync::Arc;
 use futures_lite::future;
 use support::{assert_documented, compare, introspect};
 use workload_guard_dbus::types::{
-    ClassRow, HoldRow, SettingRow, SignalRow, State, StatisticsRow, WatchedRow, WorkloadRow,
+    ClassRow, Explained, HoldRow, SettingRow, SignalRow, State, StatisticsRow, Verdict, WatchedRow,
+    WorkloadRow,
 };
 use workload_guard_dbus::{
     Guard1, Guard1Backend, Guard1Proxy, GuardError, Quota1, Quota1Backend, Quota1Proxy, Workload1,
@@ -69,6 +70,15 @@ impl Guard1Backend for Fake {
         _add: bool,
     ) -> Result<Vec<String>, GuardError> {
         Ok(units)
+    }
+    async fn explain(
+        &self,
+        _caller: Option<OwnedUniqueName>,
+        pid: u32,
+    ) -> Result<Explained, GuardError> {
+        let details = HashMap::from([("pid".to_owned(), pid.into())]);
+        let sentences = vec!["It is in nothing that is watched.".to_owned()];
+        Ok((Verdict::NotWatched.to_string(), sentences, details))
     }
     async fn reload(&self) -> Result<(), GuardError> {
         Ok(())

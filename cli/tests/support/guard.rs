@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use workload_guard_dbus::names::{GUARD_NAME, GUARD_PATH, workload_path};
 use workload_guard_dbus::types::{
-    ClassRow, HoldRow, SettingRow, StatisticsRow, WatchedRow, WorkloadRow,
+    ClassRow, Explained, HoldRow, SettingRow, StatisticsRow, WatchedRow, WorkloadRow,
 };
 use workload_guard_dbus::{Guard1, Guard1Backend, GuardError};
 use zbus::Connection;
@@ -102,6 +102,28 @@ impl Guard1Backend for Backend {
         let word = if add { "watch" } else { "unwatch" };
         self.note(format!("{word} {}", units.join(" ")))?;
         Ok(units)
+    }
+
+    async fn explain(&self, _: Option<OwnedUniqueName>, pid: u32) -> Result<Explained, GuardError> {
+        self.note(format!("explain {pid}"))?;
+        let text = |text: &str| OwnedValue::from(zvariant::Str::from(text.to_owned()));
+        let details = HashMap::from([
+            ("pid".to_owned(), pid.into()),
+            ("command".to_owned(), text("make -j8")),
+            (
+                "control_group".to_owned(),
+                text("/user.slice/user-1000.slice/user@1000.service/app.slice/a.scope"),
+            ),
+            ("cpu".to_owned(), 92.0.into()),
+            ("threshold".to_owned(), 70.0.into()),
+            ("samples".to_owned(), 2u32.into()),
+            ("samples_needed".to_owned(), 4u32.into()),
+        ]);
+        let sentences = vec![
+            "No rule names its command.".to_owned(),
+            "It is hot.".to_owned(),
+        ];
+        Ok(("counting".to_owned(), sentences, details))
     }
 
     async fn reload(&self) -> Result<(), GuardError> {

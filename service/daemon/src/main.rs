@@ -90,6 +90,7 @@ async fn run() -> anyhow::Result<()> {
     };
     let object = GuardObject {
         connection: connection.clone(),
+        mover: guard.mover(),
         board,
         commands,
     };

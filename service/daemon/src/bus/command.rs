@@ -9,7 +9,9 @@ use guard_policy::action::Placement;
 use super::caller::Caller;
 use super::holds::HoldCommand;
 use super::options::Options;
+use guard_system::mover::Found;
 use workload_guard_dbus::GuardError;
+use workload_guard_dbus::types::Explained;
 use zvariant::{OwnedFd, OwnedObjectPath};
 
 /// Calls that may wait at once; more are refused, so that a caller cannot grow the daemon.
@@ -78,6 +80,13 @@ pub enum Command {
         add: bool,
         /// What is watched then.
         answer: Answer<Vec<String>>,
+    },
+    /// Tell why a process is where it is.
+    Explain {
+        /// The process.
+        found: Found,
+        /// Why.
+        answer: Answer<Explained>,
     },
     /// Hold something, or let go.
     Hold(HoldCommand),

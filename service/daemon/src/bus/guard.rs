@@ -1,10 +1,12 @@
 //! The object of `org.workloadguard.Guard1`.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use guard_policy::action::Placement;
+use guard_system::mover::Mover;
 use workload_guard_dbus::types::{
-    ClassRow, HoldRow, SettingRow, StatisticsRow, WatchedRow, WorkloadRow,
+    ClassRow, Explained, HoldRow, SettingRow, StatisticsRow, WatchedRow, WorkloadRow,
 };
 use workload_guard_dbus::{Guard1Backend, GuardError};
 use zbus::names::OwnedUniqueName;
@@ -28,6 +30,8 @@ const MAX_UNITS: usize = 64;
 pub struct GuardObject {
     /// To ask the bus who called.
     pub connection: zbus::Connection,
+    /// To look at processes, which changes none.
+    pub mover: Arc<Mover>,
     /// What getters read.
     pub board: Board,
     /// Where wishes go.
@@ -151,6 +155,23 @@ impl Guard1Backend for GuardObject {
         }
         self.commands
             .ask(|answer| Command::Watch { units, add, answer })
+            .await
+    }
+
+    async fn explain(
+        &self,
+        caller: Option<OwnedUniqueName>,
+        pid: u32,
+    ) -> Result<Explained, GuardError> {
+        let pid = match pid {
+            0 => caller::pid(&self.connection, caller)
+                .await?
+                .unwrap_or_default(),
+            pid => pid,
+        };
+        let found = self.mover.look_at(pid).await.map_err(super::error)?;
+        self.commands
+            .ask(|answer| Command::Explain { found, answer })
             .await
     }
 

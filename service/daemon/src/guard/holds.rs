@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use guard_policy::action::{Failure, Move};
 use guard_policy::event::Event;
-use guard_policy::holds::{Deadline, Hold, HoldEvent, Kind, Owner, Terms, Wish, timespan};
+use guard_policy::holds::{Deadline, Hold, HoldEvent, Kind, Owner, Terms, Wish};
 use guard_policy::id::ProcId;
 use guard_policy::printable::command_line;
 use workload_guard_dbus::types::{HoldKind, HoldRow, Reason};
@@ -280,23 +280,8 @@ impl Guard {
 }
 
 fn pause_words(terms: &Terms) -> String {
-    let owner = match (&terms.owner.command, terms.owner.pid) {
-        (command, 0) if command.is_empty() => "a caller that the bus does not name".to_owned(),
-        (command, pid) if command.is_empty() => format!("process {pid}"),
-        (command, pid) => format!("{command} (process {pid})"),
-    };
-    let reason = match terms.reason.as_str() {
-        "" => String::new(),
-        reason => format!(": {reason}"),
-    };
-    let span = match terms.until {
-        Some(until) => {
-            let span = Duration::from_micros(until.wall.saturating_sub(terms.since));
-            format!(" for {}", timespan::words(span))
-        }
-        None => String::new(),
-    };
-    format!("routing is paused{span} by {owner}{reason}; `workload-guard resume` ends it")
+    let told = terms.told();
+    format!("routing is paused{told}; `workload-guard resume` ends it")
 }
 
 fn row(hold: &Hold) -> HoldRow {

@@ -4,6 +4,7 @@
 //! on a thread of their own, and their outcomes come back as further wakes.
 
 mod budgets;
+mod explain;
 mod health;
 mod holds;
 mod learning;
@@ -212,6 +213,11 @@ impl Guard {
         guard.start_steering().await;
         guard.publish().await;
         Ok(guard)
+    }
+
+    /// What looks at processes and moves them.
+    pub fn mover(&self) -> Arc<Mover> {
+        self.mover.clone()
     }
 
     /// Runs until a signal ends it, or the bus is lost.
@@ -456,6 +462,9 @@ impl Guard {
             self.decide(Event::Gone {
                 unit: unit.to_owned(),
             });
+            // The object is gone before anybody is told that it is.
+            self.publish().await;
+            self.signal_end(&record.route).await;
         }
     }
 

@@ -373,6 +373,21 @@ impl Guard {
         }
     }
 
+    /// A workload has ended by itself.
+    pub(super) async fn signal_end(&self, route: &Route) {
+        if let Some(emitter) = self.emitter() {
+            let sent = Guard1::<GuardObject>::ended(
+                &emitter,
+                names::workload_path(&route.unit),
+                route.root.pid,
+                &route.class,
+                &route.command,
+            )
+            .await;
+            report(sent);
+        }
+    }
+
     fn refuse(&mut self, ticket: Option<Ticket>, failure: Failure) {
         if let Some(waiting) = ticket.and_then(|ticket| self.waiting.remove(&ticket)) {
             waiting.refuse(failure);

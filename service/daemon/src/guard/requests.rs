@@ -35,6 +35,7 @@ impl Guard {
                 ))),
             },
             Command::ReleaseUnit { unit, answer } => self.release(unit, answer),
+            Command::Explain { found, answer } => drop(answer.send(Ok(self.explain(found)))),
             Command::Hold(command) => self.hold_command(command),
             Command::SetQuota { caller, percent, reason, answer } => {
                 let _ = answer.send(self.quota_asked(caller, percent, &reason).await);

@@ -34,6 +34,7 @@ use crate::facts::Guard;
 use crate::proc::ProcFs;
 use crate::watch::{ManagerEvents, Signals};
 
+pub use judge::Found;
 pub use live::{Emptied, LiveScope};
 pub use record::{Arrival, Left, MAX_LEFT, Route, Source, SourceKind};
 pub use settings::{SavedSettings, Setting, SettingValue};
