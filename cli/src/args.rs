@@ -49,7 +49,26 @@ JSON, one object:
                  cpu in percent of one logical CPU,
                  since_usec in microseconds since 1970
   totals         {routed, recovered, failed} since the guard started
+With --follow: a line of JSON for each thing that happens, with `event`:
+  status, started {status}; stopped; routed, recovered, move-failed, ended;
+  state {state}, state-reasons {state_reasons}; held, unheld {hold};
+  and ts_usec, in microseconds since 1970
 Keys are kept; new ones may be added.";
+
+const EXPLAIN_JSON: &str = "\
+JSON, one object:
+  verdict        routed, placed, moving, due, counting, calm, resting,
+                 held, excluded, never-moved, out-of-reach, not-watched
+  sentences      [text]: the same in words
+  pid, command, control_group
+  workload       its object, where there is one
+  rule           FILE:LINE and name of the rule that names its command
+  hold           number of the hold that keeps it
+  cpu, threshold, samples, samples_needed
+                 the counter that applies: CPU at the last sample and
+                 the threshold in percent of one CPU, samples in a row
+                 beyond it and how many are needed
+Keys without a value are absent. Keys are kept; new ones may be added.";
 
 const CONFIG_JSON: &str = "\
 JSON: a list of {key, value, origin}, in which value is what TOML would write. Keys are kept; new ones \
@@ -126,6 +145,19 @@ pub enum Command {
     /// Show the guard's state, what it watches, and the workloads
     #[command(after_help = STATUS_JSON)]
     Status {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+        /// Go on with a line for each thing that happens; nothing is polled
+        #[arg(long, short)]
+        follow: bool,
+    },
+    /// Tell why a process is where it is, and what would move it or bring it back
+    #[command(after_help = EXPLAIN_JSON)]
+    Explain {
+        /// The process
+        #[arg(value_parser = clap::value_parser!(u32).range(1..))]
+        pid: u32,
         /// Print JSON
         #[arg(long)]
         json: bool,

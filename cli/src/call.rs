@@ -1,10 +1,14 @@
 //! Asks the guard, and keeps what it said.
 
+use std::collections::HashMap;
+
 use futures::try_join;
 use workload_guard_dbus::Guard1Proxy;
 use workload_guard_dbus::types::{
     ClassRow, HoldRow, SettingRow, StatisticsRow, WatchedRow, WorkloadRow,
 };
+
+use zvariant::OwnedValue;
 
 use crate::error::CliError;
 use crate::plan::Call;
@@ -62,11 +66,24 @@ pub struct Stats {
     pub commands: Vec<StatisticsRow>,
 }
 
+/// Everything that `explain` shows.
+#[derive(Clone, Debug)]
+pub struct Explained {
+    /// In a word.
+    pub verdict: String,
+    /// In words.
+    pub sentences: Vec<String>,
+    /// What it is about, and what is counted.
+    pub details: HashMap<String, OwnedValue>,
+}
+
 /// What the guard said.
 #[derive(Clone, Debug)]
 pub enum Answer {
     /// To [`Call::Status`].
     Status(Box<Status>),
+    /// To [`Call::Explain`].
+    Explained(Box<Explained>),
     /// To [`Call::Stats`].
     Stats(Stats),
     /// To [`Call::Config`].
@@ -101,6 +118,14 @@ pub enum Answer {
 pub async fn perform(guard: &Guard1Proxy<'_>, call: &Call) -> Result<Answer, CliError> {
     Ok(match call {
         Call::Status { .. } => Answer::Status(Box::new(status(guard).await?)),
+        Call::Explain { pid, .. } => {
+            let (verdict, sentences, details) = guard.explain(*pid).await?;
+            Answer::Explained(Box::new(Explained {
+                verdict,
+                sentences,
+                details,
+            }))
+        }
         Call::Stats { .. } => Answer::Stats(stats(guard).await?),
         Call::Config { .. } => Answer::Settings(guard.settings().await?),
         Call::Watched { .. } => Answer::Watched {
@@ -165,7 +190,8 @@ async fn stats(guard: &Guard1Proxy<'_>) -> Result<Stats, CliError> {
     })
 }
 
-async fn status(guard: &Guard1Proxy<'_>) -> Result<Status, CliError> {
+/// Everything that `status` shows.
+pub async fn status(guard: &Guard1Proxy<'_>) -> Result<Status, CliError> {
     let (
         version,
         state,

@@ -7,6 +7,7 @@ mod call;
 mod error;
 mod exec;
 mod fallback;
+mod follow;
 mod manual;
 mod offline;
 mod place;
@@ -48,6 +49,9 @@ fn main() -> ExitCode {
 async fn ask(call: &plan::Call) -> Result<(), CliError> {
     let bus = bus::connect().await?;
     let guard = bus::guard(&bus).await?;
+    if let plan::Call::Status { json, follow: true } = call {
+        return follow(&bus, guard, *json).await;
+    }
     let answer = call::perform(&guard, call).await?;
     print(&render::answer(&answer, call.json(), &Style::of_stdout()))?;
     if call.stays() {
@@ -56,13 +60,36 @@ async fn ask(call: &plan::Call) -> Result<(), CliError> {
     Ok(())
 }
 
+/// Prints what is true, and then what happens, until the bus or the reader ends.
+async fn follow(
+    bus: &zbus::Connection,
+    guard: workload_guard_dbus::Guard1Proxy<'static>,
+    json: bool,
+) -> Result<(), CliError> {
+    let (mut follower, status) = follow::Follower::start(bus, guard).await?;
+    let mut text = render::first(&status, json, &Style::of_stdout());
+    while print_to_reader(&text)? {
+        let style = Style::of_stdout();
+        let news = follower.next().await?;
+        text = news
+            .iter()
+            .map(|one| render::news(one, json, &style))
+            .collect();
+    }
+    Ok(())
+}
+
 /// Prints to stdout. A reader that has seen enough (`| head`) is no error.
 fn print(text: &str) -> Result<(), CliError> {
+    print_to_reader(text).map(drop)
+}
+
+/// Prints to stdout; false when the reader has seen enough.
+fn print_to_reader(text: &str) -> Result<bool, CliError> {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            Err(CliError::Failed(format!("cannot write to stdout: {error}")))
-        }
-        _ => Ok(()),
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
+        Err(error) => Err(CliError::Failed(format!("cannot write to stdout: {error}"))),
     }
 }

@@ -50,6 +50,15 @@ pub enum Call {
     Status {
         /// As JSON.
         json: bool,
+        /// And what happens from then on.
+        follow: bool,
+    },
+    /// Why a process is where it is.
+    Explain {
+        /// The process.
+        pid: u32,
+        /// As JSON.
+        json: bool,
     },
     /// What was learned of commands.
     Stats {
@@ -168,7 +177,8 @@ impl Call {
     pub fn json(&self) -> bool {
         matches!(
             self,
-            Call::Status { json: true }
+            Call::Status { json: true, .. }
+                | Call::Explain { json: true, .. }
                 | Call::Stats { json: true }
                 | Call::Config { json: true }
                 | Call::Watched { json: true }
@@ -200,7 +210,8 @@ pub struct Placement {
 /// Fills in the defaults. `shell` is the value of `$SHELL`.
 pub fn plan(command: Command, shell: Option<&OsStr>) -> Plan {
     match command {
-        Command::Status { json } => Plan::Call(Call::Status { json }),
+        Command::Status { json, follow } => Plan::Call(Call::Status { json, follow }),
+        Command::Explain { pid, json } => Plan::Call(Call::Explain { pid, json }),
         Command::Stats { json } => Plan::Call(Call::Stats { json }),
         Command::Config { json, action: None } => Plan::Call(Call::Config { json }),
         Command::Config {

@@ -28,6 +28,28 @@ fn the_command_takes_the_place_of_protect() {
 }
 
 #[test]
+fn explain_tells_where_and_why() {
+    let Some(bus) = Bus::start() else { return };
+    let guard = FakeGuard::on(&bus, None);
+    let (status, out, err) = run(bus.cli().args(["explain", "42"]));
+    assert_eq!((status, err.as_str()), (0, ""));
+    assert_eq!(
+        out,
+        "process 42: make -j8\nin app.slice/a.scope\ncounting\n\nNo rule names its command.\nIt is hot.\n"
+    );
+    let (_, out, _) = run(bus.cli().args(["explain", "42", "--json"]));
+    let value: serde_json::Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(value["verdict"], "counting");
+    assert_eq!(value["sentences"][1], "It is hot.");
+    assert_eq!(
+        (&value["pid"], &value["samples_needed"]),
+        (&42.into(), &4.into())
+    );
+    assert!(value.get("rule").is_none(), "{out}");
+    assert_eq!(guard.calls(), ["explain 42", "explain 42"]);
+}
+
+#[test]
 fn run_workload_is_run_in_the_heavy_class() {
     let Some(bus) = Bus::start() else { return };
     let guard = FakeGuard::on(&bus, None);

@@ -28,21 +28,24 @@ pub struct View<'a> {
 
 /// The holds as JSON shows them.
 pub fn views(rows: &[HoldRow]) -> Vec<View<'_>> {
-    rows.iter()
-        .map(|row| View {
-            id: row.id,
-            kind: &row.kind,
-            pid: row.pid,
-            subject: &row.subject,
-            unit: &row.unit,
-            owner: &row.owner,
-            owner_pid: row.owner_pid,
-            owner_command: &row.owner_command,
-            reason: &row.reason,
-            since_usec: row.since,
-            until_usec: row.until,
-        })
-        .collect()
+    rows.iter().map(view).collect()
+}
+
+/// One of them.
+pub fn view(row: &HoldRow) -> View<'_> {
+    View {
+        id: row.id,
+        kind: &row.kind,
+        pid: row.pid,
+        subject: &row.subject,
+        unit: &row.unit,
+        owner: &row.owner,
+        owner_pid: row.owner_pid,
+        owner_command: &row.owner_command,
+        reason: &row.reason,
+        since_usec: row.since,
+        until_usec: row.until,
+    }
 }
 
 /// An answer about holds.
@@ -104,7 +107,7 @@ fn ends(row: &HoldRow, now_usec: u64) -> String {
 }
 
 /// Who took it. A command of the guard's own is the person's word.
-fn owner(row: &HoldRow) -> String {
+pub fn owner(row: &HoldRow) -> String {
     match row.owner_command.split_whitespace().next() {
         Some(program) if program.rsplit('/').next() == Some("workload-guard") => "user".into(),
         Some(program) => {

@@ -1,6 +1,8 @@
 //! Answers as text or JSON. Pure: width, colour and the time of day are arguments.
 
 mod config;
+mod explain;
+mod follow;
 mod holds;
 mod quota;
 mod stats;
@@ -11,13 +13,29 @@ mod watch;
 
 pub use style::Style;
 
-use crate::call::Answer;
+use crate::call::{Answer, Status};
+use crate::follow::News;
+
+/// What is true when following begins.
+pub fn first(status: &Status, json: bool, style: &Style) -> String {
+    match json {
+        true => follow::first_json(status, style),
+        false => status::text(status, style),
+    }
+}
+
+/// One thing that has happened since.
+pub fn news(news: &News, json: bool, style: &Style) -> String {
+    follow::news(news, json, style)
+}
 
 /// `answer` as it goes to stdout, with its last newline.
 pub fn answer(answer: &Answer, json: bool, style: &Style) -> String {
     match answer {
         Answer::Status(status) if json => status::json(status),
         Answer::Status(status) => status::text(status, style),
+        Answer::Explained(told) if json => explain::json(told),
+        Answer::Explained(told) => explain::text(told, style),
         Answer::Stats(answer) if json => stats::json(answer),
         Answer::Stats(answer) => stats::text(answer, style),
         Answer::Settings(rows) if json => config::json(rows),

@@ -64,7 +64,16 @@ struct Totals {
 
 /// As JSON.
 pub fn json(status: &Status) -> String {
-    super::to_json(&View {
+    super::to_json(&view(status))
+}
+
+/// The same as a value in another one.
+pub fn value(status: &Status) -> serde_json::Value {
+    serde_json::to_value(view(status)).expect("plain data can be written as JSON")
+}
+
+fn view(status: &Status) -> View<'_> {
+    View {
         version: &status.version,
         state: &status.state,
         state_reasons: &status.state_reasons,
@@ -114,7 +123,7 @@ pub fn json(status: &Status) -> String {
             recovered: status.recovered,
             failed: status.failed,
         },
-    })
+    }
 }
 
 /// For a person.
