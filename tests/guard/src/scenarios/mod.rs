@@ -78,6 +78,8 @@ scenarios! {
     holds_of_a_person,
     lease_ends_with_its_client,
     leases_leave_nothing_behind,
+    explain_tells_why,
+    follow_without_polling,
     daemon_reexec_survived,
     reexec_under_load,
     user_manager_restarted,
