@@ -1,5 +1,6 @@
 //! Texts of settings and rules, and what is wrong in them.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use toml::Spanned;
@@ -39,7 +40,7 @@ pub(crate) fn line_of(text: &str, offset: usize) -> usize {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Mistake {
     /// Not TOML.
-    #[error("{origin}: {message}")]
+    #[error("{origin}: {}", cut(message))]
     Syntax {
         /// `FILE:LINE`.
         origin: String,
@@ -47,7 +48,7 @@ pub enum Mistake {
         message: String,
     },
     /// A key that nothing reads.
-    #[error("{origin}: unknown key `{key}`{}", hint(nearest.as_deref()))]
+    #[error("{origin}: unknown key `{}`{}", cut(key), hint(nearest.as_deref()))]
     UnknownKey {
         /// `FILE:LINE`.
         origin: String,
@@ -57,7 +58,7 @@ pub enum Mistake {
         nearest: Option<String>,
     },
     /// A value of the wrong type, or one that cannot be.
-    #[error("{origin}: `{key}` must be {expected}, not {found}")]
+    #[error("{origin}: `{}` must be {expected}, not {}", cut(key), cut(found))]
     BadValue {
         /// `FILE:LINE`, or the variable.
         origin: String,
@@ -69,7 +70,7 @@ pub enum Mistake {
         found: String,
     },
     /// A key without which the rest means nothing.
-    #[error("{origin}: {what} lacks `{key}`: {expected}")]
+    #[error("{origin}: {} lacks `{key}`: {expected}", cut(what))]
     Missing {
         /// `FILE:LINE`.
         origin: String,
@@ -81,7 +82,11 @@ pub enum Mistake {
         expected: String,
     },
     /// Two values that cannot both be.
-    #[error("`{a}` ({a_origin}) and `{b}` ({b_origin}) cannot both be: {why}")]
+    #[error(
+        "`{}` ({a_origin}) and `{}` ({b_origin}) cannot both be: {why}",
+        cut(a),
+        cut(b)
+    )]
     Impossible {
         /// One key, with its value.
         a: String,
@@ -96,11 +101,24 @@ pub enum Mistake {
     },
 }
 
+/// The longest part of a message that comes from a file or a variable, in characters: whatever stands
+/// there, a reason fits on a screen.
+const MAX_PART: usize = 200;
+/// Mistakes that are told of a file, and of all files together.
+const MAX_TOLD: usize = 50;
+
+fn cut(text: &str) -> Cow<'_, str> {
+    match text.char_indices().nth(MAX_PART) {
+        None => Cow::Borrowed(text),
+        Some((end, _)) => Cow::Owned(format!("{}… (cut: {} bytes)", &text[..end], text.len())),
+    }
+}
+
 fn hint(nearest: Option<&str>) -> String {
     nearest.map_or_else(String::new, |key| format!(", did you mean `{key}`?"))
 }
 
-/// Everything that is wrong, never empty; shown one to a line.
+/// Everything that is wrong, never empty; shown one to a line, the first [`MAX_TOLD`] of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Errors(Vec<Mistake>);
 
@@ -125,13 +143,16 @@ impl Errors {
 
 impl fmt::Display for Errors {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (n, mistake) in self.0.iter().enumerate() {
+        for (n, mistake) in self.0.iter().take(MAX_TOLD).enumerate() {
             if n > 0 {
                 f.write_str("\n")?;
             }
             mistake.fmt(f)?;
         }
-        Ok(())
+        match self.0.len().saturating_sub(MAX_TOLD) {
+            0 => Ok(()),
+            more => write!(f, "\nand {more} more mistakes"),
+        }
     }
 }
 
@@ -141,6 +162,8 @@ impl std::error::Error for Errors {}
 pub(crate) struct Notes<'a> {
     pub layer: &'a Layer,
     found: Vec<(usize, Mistake)>,
+    /// Mistakes beyond [`MAX_TOLD`]: finding the words for each would hold the daemon's loop up for minutes.
+    more: usize,
 }
 
 impl<'a> Notes<'a> {
@@ -148,54 +171,64 @@ impl<'a> Notes<'a> {
         Notes {
             layer,
             found: Vec::new(),
+            more: 0,
         }
     }
 
+    /// How many there are.
     pub fn len(&self) -> usize {
-        self.found.len()
+        self.found.len() + self.more
+    }
+
+    fn note(&mut self, offset: usize, mistake: impl FnOnce(String) -> Mistake) {
+        if self.found.len() == MAX_TOLD {
+            self.more += 1;
+            return;
+        }
+        let origin = self.layer.at(offset);
+        self.found.push((offset, mistake(origin)));
     }
 
     pub fn bad_value(&mut self, offset: usize, key: &str, expected: &str, found: String) {
-        let (origin, key, expected) = (self.layer.at(offset), key.to_owned(), expected.to_owned());
-        self.found.push((
-            offset,
-            Mistake::BadValue {
-                origin,
-                key,
-                expected,
-                found,
-            },
-        ));
+        self.note(offset, |origin| Mistake::BadValue {
+            origin,
+            key: key.to_owned(),
+            expected: expected.to_owned(),
+            found,
+        });
     }
 
-    pub fn unknown(&mut self, offset: usize, key: String, nearest: Option<String>) {
-        let origin = self.layer.at(offset);
-        self.found.push((
-            offset,
-            Mistake::UnknownKey {
-                origin,
-                key,
-                nearest,
-            },
-        ));
+    pub fn unknown(
+        &mut self,
+        offset: usize,
+        key: String,
+        nearest: impl FnOnce(&str) -> Option<String>,
+    ) {
+        self.note(offset, |origin| Mistake::UnknownKey {
+            origin,
+            nearest: nearest(&key),
+            key,
+        });
     }
 
     pub fn missing(&mut self, offset: usize, what: String, key: &str, expected: &str) {
-        let (origin, key, expected) = (self.layer.at(offset), key.to_owned(), expected.to_owned());
-        self.found.push((
-            offset,
-            Mistake::Missing {
-                origin,
-                what,
-                key,
-                expected,
-            },
-        ));
+        self.note(offset, |origin| Mistake::Missing {
+            origin,
+            what,
+            key: key.to_owned(),
+            expected: expected.to_owned(),
+        });
     }
 
     pub fn tell(mut self, mistakes: &mut Vec<Mistake>) {
         self.found.sort_by_key(|(offset, _)| *offset);
         mistakes.extend(self.found.into_iter().map(|(_, mistake)| mistake));
+        if self.more > 0 {
+            mistakes.push(Mistake::Syntax {
+                origin: self.layer.origin.clone(),
+                message: format!("{} more mistakes", self.more),
+            });
+        }
     }
 
     /// Parses the layer as far as it goes.
@@ -203,9 +236,10 @@ impl<'a> Notes<'a> {
         let (table, errors) = DeTable::parse_recoverable(&self.layer.text);
         for error in errors {
             let offset = error.span().map_or(0, |span| span.start);
-            let (origin, message) = (self.layer.at(offset), error.message().replace('\n', ", "));
-            self.found
-                .push((offset, Mistake::Syntax { origin, message }));
+            self.note(offset, |origin| Mistake::Syntax {
+                origin,
+                message: error.message().replace('\n', ", "),
+            });
         }
         table.into_inner()
     }

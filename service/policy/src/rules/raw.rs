@@ -183,7 +183,8 @@ impl File<'_> {
     }
 
     fn unknown(&mut self, offset: usize, key: &str, known: &[&str]) {
-        self.0
-            .unknown(offset, key.to_owned(), nearest(key, known.iter().copied()));
+        self.0.unknown(offset, key.to_owned(), |key| {
+            nearest(key, known.iter().copied())
+        });
     }
 }

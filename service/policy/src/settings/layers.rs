@@ -110,8 +110,8 @@ impl Reader<'_> {
                 );
             } else {
                 let meant = match value.as_ref() {
-                    DeValue::Table(_) => nearest_section(section),
-                    _ => nearest_key(section),
+                    DeValue::Table(_) => nearest_section,
+                    _ => nearest_key,
                 };
                 self.notes
                     .unknown(name.span().start, section.to_owned(), meant);
@@ -125,8 +125,7 @@ impl Reader<'_> {
         for (name, value) in table {
             let full = format!("{section}.{}", name.as_ref());
             let Some(at) = KEYS.iter().position(|key| key.name == full) else {
-                let meant = nearest_key(&full);
-                self.notes.unknown(name.span().start, full, meant);
+                self.notes.unknown(name.span().start, full, nearest_key);
                 continue;
             };
             match KEYS[at].kind.read_toml(value) {
@@ -166,8 +165,9 @@ impl Reader<'_> {
         for (name, value) in keys {
             let full = format!("classes.{class}.{}", name.as_ref());
             let Some(key) = CLASS_KEYS.iter().find(|key| key.name == name.as_ref()) else {
-                let meant =
-                    nearest_class_key(name.as_ref()).map(|key| format!("classes.{class}.{key}"));
+                let meant = |_: &str| {
+                    nearest_class_key(name.as_ref()).map(|key| format!("classes.{class}.{key}"))
+                };
                 self.notes.unknown(name.span().start, full, meant);
                 continue;
             };

@@ -211,3 +211,31 @@ fn a_policy_that_does_not_exist_is_told_with_those_that_do() {
         "{told}"
     );
 }
+
+#[test]
+fn a_large_value_was_told_whole_and_many_mistakes_took_minutes() {
+    let long = "x".repeat(100_000);
+    let mut texts = vec![
+        format!("[routing]\ncpu_threshold = \"{long}\"\n"),
+        format!("[routing]\n{long} = 1\n"),
+        format!("[{long}]\n"),
+        format!("[routing]\ncpu_threshold = {}\n", "9".repeat(100_000)),
+        format!("[classes.{long}]\nslice = \"a.slice\"\n"),
+        format!("[classes.ci]\nslice = \"{long}\"\n"),
+        format!("[watch]\nparent_units = [\"{long}\"]\n"),
+        format!("x = {long}\n"),
+    ];
+    texts.push((0..20_000).fold("[routing]\n".to_owned(), |text, n| {
+        text + &format!("a{n}=1\n")
+    }));
+    for text in texts {
+        let told = load(&file(&text)).expect_err("wrong").to_string();
+        assert!(told.lines().all(|line| line.len() < 1000), "{}", text.len());
+        assert!(told.lines().count() <= 52, "{told}");
+        assert!(told.contains("guard.toml:"), "{told}");
+    }
+    let told = load(&env(&[("WORKLOAD_GUARD_SAMPLE_SEC", &long)]))
+        .expect_err("wrong")
+        .to_string();
+    assert!(told.contains("xx… (cut: 100002 bytes)"), "{told}");
+}
