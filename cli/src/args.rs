@@ -117,7 +117,7 @@ Keys are kept; new ones may be added.";
 
 const PROTECT_HELP: &str = "\
 The command replaces this program: the same PID, terminal and exit status. All that it starts is watched, and \
-routed away when it is heavy.
+routed away when it is heavy. A standard stream that is closed is /dev/null for the command.
 
 When the guard cannot be reached, systemd itself is asked for the scope and a warning is printed: the budget \
 is the slice's, so it holds either way. Without systemd the command is not started.";
@@ -125,7 +125,7 @@ is the slice's, so it holds either way. Without systemd the command is not start
 const RUN_HELP: &str = "\
 The command replaces this program: the same PID, terminal and exit status. Without a command an interactive \
 shell ($SHELL) starts there, and all that is started from it stays there. Called by the name run-workload, \
-this program is `workload-guard run`.
+this program is `workload-guard run`. A standard stream that is closed is /dev/null for the command.
 
 When the guard cannot be reached, systemd itself is asked for the scope and a warning is printed: the budget \
 is the slice's, so it holds either way. Without systemd the command is not started.";

@@ -58,6 +58,10 @@ fn run(session: &Session) -> Verdict {
     );
     step("killed 137, not found 127, not executable 126");
 
+    // As `run --help` says: no file that the command opens becomes its standard input by chance.
+    let said = command::ok(&["sh", "-c", "workload-guard run readlink /proc/self/fd/0 <&-"])?;
+    ensure!(said.trim() == "/dev/null", "closed standard input: {said}");
+
     // script(1) gives it a terminal.
     let said = command::ok(&[
         "script",
