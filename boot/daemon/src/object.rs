@@ -22,6 +22,8 @@ pub struct BenchObject {
     gate: Gate,
     activity: Activity,
     turns: Turns,
+    /// Anybody may check, as often as the bus lets them, so one look at the machine is taken at a time.
+    checks: Turns,
     preparer: Preparer,
     /// As long as this boot lasts.
     booted: Result<Option<Profile>, BenchError>,
@@ -47,6 +49,7 @@ impl BenchObject {
             gate,
             activity,
             turns,
+            checks: Turns::default(),
             booted,
             applied: Arc::new(Mutex::new(preparer.applied())),
             preparer,
@@ -150,10 +153,15 @@ impl BenchPrep1Backend for BenchObject {
         let _call = self.activity.begin();
         self.gate.pass(&call).await?;
         let profile = self.profile(&expected)?;
+        let turn = self.checks.wait().await;
         let preparer = self.preparer.clone();
-        work::apart(move || Ok(preparer.check(profile)))
-            .await
-            .unwrap_or_else(broke_off)
+        work::apart(move || {
+            let found = preparer.check(profile);
+            drop(turn);
+            Ok(found)
+        })
+        .await
+        .unwrap_or_else(broke_off)
     }
 
     fn booted_profile(&self) -> String {

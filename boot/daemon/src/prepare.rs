@@ -38,7 +38,7 @@ impl Preparer {
     /// What was applied and not restored.
     pub fn applied(&self) -> Option<Profile> {
         match originals::load(&self.root) {
-            Ok(originals) => originals.map(|originals| originals.profile),
+            Ok(originals) => originals.map(|originals| originals.requested.profile),
             Err(error) => {
                 log::warn!("{error}");
                 None

@@ -1,4 +1,4 @@
-//! One change at a time.
+//! One at a time.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use event_listener::Event;
 use workload_guard_dbus::BenchError;
 
-/// The right to change the machine, which one caller has at a time.
+/// A right that one caller has at a time, such as to change the machine.
 #[derive(Clone, Debug, Default)]
 pub struct Turns(Arc<Inner>);
 
@@ -33,7 +33,7 @@ impl Turns {
         Ok(Turn(self.0.clone()))
     }
 
-    /// Waits for the turn: what is under way is finished, and nothing else begins.
+    /// Waits for the turn.
     pub async fn wait(&self) -> Turn {
         loop {
             let ended = self.0.ended.listen();
@@ -48,7 +48,8 @@ impl Turns {
 impl Drop for Turn {
     fn drop(&mut self) {
         self.0.taken.store(false, Ordering::Release);
-        self.0.ended.notify(usize::MAX);
+        // One is enough: that one passes it on. With many waiting, all at once would be work for nothing.
+        self.0.ended.notify(1);
     }
 }
 
@@ -79,5 +80,28 @@ mod tests {
         assert!(turns.take().is_err(), "nothing else begins");
         drop(last);
         ends.join().expect("no panic");
+    }
+
+    #[test]
+    fn many_that_wait_all_have_their_turn_and_never_two_at_once() {
+        const MANY: usize = 50;
+        let turns = Turns::default();
+        let first = turns.take().expect("free");
+        let under_way = AtomicBool::new(false);
+        let had = std::sync::atomic::AtomicUsize::new(0);
+        std::thread::scope(|scope| {
+            for _ in 0..MANY {
+                scope.spawn(|| {
+                    let turn = async_io::block_on(turns.wait());
+                    assert!(!under_way.swap(true, Ordering::SeqCst), "two at once");
+                    std::thread::yield_now();
+                    under_way.store(false, Ordering::SeqCst);
+                    had.fetch_add(1, Ordering::SeqCst);
+                    drop(turn);
+                });
+            }
+            drop(first);
+        });
+        assert_eq!(had.into_inner(), MANY);
     }
 }

@@ -18,7 +18,7 @@ pub struct Options {
 }
 
 /// The state that is asked for.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Requested {
     /// By which profile.
     pub profile: Profile,
@@ -37,7 +37,8 @@ pub struct Requested {
 }
 
 /// Which CPUs get the performance policy.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Fast {
     /// These.
     Cpus(CpuSet),
@@ -46,7 +47,7 @@ pub enum Fast {
 }
 
 /// Boost (turbo).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Boost {
     /// Whether it is on.
     pub on: bool,

@@ -3,8 +3,7 @@
 use std::fs::File;
 use std::io::{self, Write};
 
-use bench_profile::profile::Profile;
-use bench_profile::requested::{Options, Requested};
+use bench_profile::requested::Requested;
 use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
@@ -24,10 +23,8 @@ const FRESH: &str = "originals.json.new";
 /// to change is in it before the first change.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Originals {
-    /// What was applied.
-    pub profile: Profile,
-    /// With which options.
-    pub options: Options,
+    /// What was applied, as the machine file had it then.
+    pub requested: Requested,
     /// Each thing that was or will be changed.
     pub saved: Vec<Saved>,
 }
@@ -93,15 +90,15 @@ impl Originals {
     /// None yet, for what is asked.
     pub fn new(requested: &Requested) -> Self {
         Originals {
-            profile: requested.profile,
-            options: requested.options,
+            requested: requested.clone(),
             saved: Vec::new(),
         }
     }
 
-    /// Whether they were saved for just this request.
+    /// Whether they were saved for just this request. The same profile of another machine file is another one: what
+    /// only the older asked for, such as a parked CPU, has to go back.
     pub fn are_of(&self, requested: &Requested) -> bool {
-        self.profile == requested.profile && self.options == requested.options
+        self.requested == *requested
     }
 
     /// Adds what `entries` may change. What is saved already stays as it is: the first value is the

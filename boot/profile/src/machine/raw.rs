@@ -42,7 +42,7 @@ impl<'t> Raw<'t> {
     fn flatten(&mut self, prefix: &str, table: DeTable<'t>) {
         for (name, value) in table {
             let line = self.line(name.span().start);
-            let key = format!("{prefix}{}", name.get_ref());
+            let key = format!("{prefix}{}", part(name.get_ref()));
             match value.into_inner() {
                 DeValue::Table(inner) => self.flatten(&format!("{key}."), inner),
                 value => {
@@ -154,6 +154,15 @@ impl<'t> Raw<'t> {
             self.wrong(line, &key, format!("there is no such key; {meant}"));
         }
     }
+}
+
+/// A part of a key as TOML has it: a quoted one is no other's beginning, and a message shows no control characters.
+fn part(name: &str) -> String {
+    let is_bare = |byte: u8| byte.is_ascii_alphanumeric() || b"_-".contains(&byte);
+    if !name.is_empty() && name.bytes().all(is_bare) {
+        return name.to_owned();
+    }
+    format!("{name:?}")
 }
 
 fn found(expected: &str, value: &DeValue<'_>) -> String {

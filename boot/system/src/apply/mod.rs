@@ -102,7 +102,7 @@ fn take_back(root: &Root, hands: &mut dyn Hands, known: &Originals) -> Result<()
         return Ok(());
     }
     Err(ApplyError::Restore {
-        profile: known.profile,
+        profile: known.requested.profile,
         what: left.join("; "),
     })
 }

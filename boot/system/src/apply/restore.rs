@@ -1,5 +1,6 @@
 //! Puts back what Apply changed, whoever began it and however far it came.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use bench_profile::knob::{Knob, Verdict};
@@ -29,9 +30,12 @@ pub fn restore(root: &Root, hands: &mut dyn Hands) -> Result<Vec<Knob>, Original
     let backwards = || originals.saved.iter().rev();
     let is_unit = |saved: &Saved| matches!(saved, Saved::Unit { .. });
     for saved in backwards() {
-        if !matches!(saved, Saved::File { kept: true, .. }) && !is_unit(saved) {
+        if matches!(saved, Saved::File { kept: false, .. }) {
             work.put_back(saved);
         }
+    }
+    for saved in swap_areas(&originals.saved) {
+        work.put_back(saved);
     }
     // What another write changed in passing, or refused while something else was not back yet.
     for saved in backwards().filter(|saved| matches!(saved, Saved::File { .. })) {
@@ -49,6 +53,21 @@ pub fn restore(root: &Root, hands: &mut dyn Hands) -> Result<Vec<Knob>, Original
         originals::forget(root)?;
     }
     Ok(knobs)
+}
+
+/// In the order in which they go on. The kernel numbers those without a priority of their own downwards, -2 first, and
+/// fills the first of them first.
+fn swap_areas(saved: &[Saved]) -> Vec<&Saved> {
+    let priority = |saved: &&Saved| match saved {
+        Saved::Swap { priority, .. } => Some(Reverse(*priority)),
+        _ => None,
+    };
+    let mut areas: Vec<&Saved> = saved
+        .iter()
+        .filter(|saved| priority(saved).is_some())
+        .collect();
+    areas.sort_by_key(priority);
+    areas
 }
 
 struct Work<'a> {

@@ -57,6 +57,30 @@ fn an_area_that_does_not_go_off_brings_back_the_others() {
 }
 
 #[test]
+fn swap_areas_without_a_priority_of_their_own_go_on_in_the_order_that_keeps_it() {
+    let mut kernel = Kernel::of(tree("intel-pstate"));
+    let areas = "Filename Type Size Used Priority\n/second file 1024 0 -3\n/first file 1024 0 -2\n/third file 1024 0 -4\n/dev/zram0 partition 1024 0 100";
+    kernel.set("proc/swaps", areas);
+    applied(&mut kernel, &requested("intel-pstate", Profile::SingleCore));
+    kernel.done.clear();
+    restored(&mut kernel);
+    let on: Vec<&String> = kernel
+        .done
+        .iter()
+        .filter(|done| done.starts_with("swapon"))
+        .collect();
+    assert_eq!(
+        on,
+        [
+            "swapon /dev/zram0 priority 100",
+            "swapon /first priority -2",
+            "swapon /second priority -3",
+            "swapon /third priority -4",
+        ]
+    );
+}
+
+#[test]
 fn originals_that_name_another_file_are_not_believed() {
     let mut kernel = Kernel::of(tree("intel-pstate"));
     applied(&mut kernel, &requested("intel-pstate", Profile::SingleCore));

@@ -1,6 +1,7 @@
 //! What was found in the field.
 
 use bench_profile::knob::Verdict;
+use bench_profile::machine::MachineFile;
 use bench_profile::profile::Profile;
 use bench_profile::requested::{Options, Requested};
 use bench_system::status::{self, Facts, Level};
@@ -204,4 +205,20 @@ fn options_decide_over_the_machine_file() {
         restored(&mut kernel);
         assert_eq!(kernel.files(), before, "{profile}, {options:?}");
     }
+}
+
+#[test]
+fn a_cpu_that_only_the_older_machine_file_parks_comes_back() {
+    let mut kernel = Kernel::of(tree("acpi-cpufreq"));
+    let before = kernel.files();
+    let online = format!("{CPU}/cpu1/online");
+    applied(&mut kernel, &requested("acpi-cpufreq", Profile::MultiCore));
+    assert_eq!(kernel.text(&online), "0\n");
+    let edited = machine_file("acpi-cpufreq").replace("parked = \"1\"", "parked = \"\"");
+    let edited = MachineFile::parse("machine.toml", &edited).expect("it is correct");
+    let anew = Requested::of(&edited.machine, Profile::MultiCore, Options::default());
+    applied(&mut kernel, &anew);
+    assert_eq!(kernel.text(&online), "1\n");
+    restored(&mut kernel);
+    assert_eq!(kernel.files(), before);
 }

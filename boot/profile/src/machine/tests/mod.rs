@@ -110,6 +110,11 @@ fn each_value_that_is_none_says_what_it_should_be() {
             "machine.toml:7: `cpus.single_cpu`: there is no such key; take it out",
         ),
         (
+            "\"a\\u001Bb\"",
+            "4",
+            "machine.toml:7: `cpus.\"a\\u{1b}b\"`: there is no such key; take it out",
+        ),
+        (
             "Single-Core",
             "4",
             "machine.toml:7: `cpus.Single-Core`: there is no such key; did you mean `cpus.single_core`?",
@@ -137,6 +142,10 @@ fn each_value_that_is_none_says_what_it_should_be() {
         (
             "[profiles.multi-core]\nboost = \"off\"",
             "machine.toml:8: `profiles.multi-core.boost`: it must be true or false, without quotes, not \"off\"",
+        ),
+        (
+            "[profiles]\n\"multi-core.boost\" = true",
+            "machine.toml:8: `profiles.\"multi-core.boost\"`: there is no such key; did you mean `profiles.multi-core.boost`?",
         ),
         (
             "[profiles.multicore]\nboost = true",
@@ -173,4 +182,15 @@ fn what_is_missing_and_what_is_no_toml() {
         error.starts_with("machine.toml:2: this is no TOML: "),
         "{error}"
     );
+}
+
+#[test]
+fn a_key_of_many_parts_does_not_exhaust_the_stack() {
+    for text in [
+        format!("a{} = 1\n", ".a".repeat(100_000)),
+        format!("[a{}]\n", ".a".repeat(100_000)),
+        format!("a = {}1{}\n", "[".repeat(100_000), "]".repeat(100_000)),
+    ] {
+        parse(&text).expect_err("no machine file");
+    }
 }
