@@ -48,8 +48,8 @@ pub enum Event {
     Recovered {
         /// The scope that the action named.
         unit: String,
-        /// On failure the workload stays where it is.
-        outcome: Result<(), Failure>,
+        /// Every process that was brought back; on failure the workload stays where it is.
+        outcome: Result<Vec<ProcId>, Failure>,
     },
     /// The scope of a workload is gone: its last process ended, or somebody stopped it.
     Gone {

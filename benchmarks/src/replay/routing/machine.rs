@@ -14,6 +14,7 @@ use guard_policy::shadow::{Decision, Shadow};
 const WATCHED: &str = "/protected.slice/work.scope";
 const HEAVY: &str = "/heavy.slice/work.scope";
 const SCOPE: &str = "work.scope";
+const PROCESS: ProcId = ProcId { pid: 7, start: 1 };
 
 /// When a policy routed the process and brought it back for the first time, since the first sample.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -73,7 +74,7 @@ impl Machine {
 
     fn process(&self) -> Process {
         Process {
-            id: ProcId { pid: 7, start: 1 },
+            id: PROCESS,
             ppid: 1,
             cgroup: if self.routed { HEAVY } else { WATCHED }.into(),
             cpu_usec: self.used,
@@ -130,7 +131,7 @@ impl Machine {
                 self.routed = false;
                 Event::Recovered {
                     unit: unit.clone(),
-                    outcome: Ok(()),
+                    outcome: Ok(vec![PROCESS]),
                 }
             }
             Action::Refuse { .. } | Action::Held { .. } | Action::Unheld { .. } => {

@@ -340,13 +340,13 @@ impl Guard {
         unit: String,
         cause: RecoverCause,
         ticket: Option<Ticket>,
-        arrival: Arrival,
+        mut arrival: Arrival,
     ) {
         self.totals.recovered += 1;
         let record = self.routes.remove(&unit);
         self.decide(Event::Recovered {
             unit: unit.clone(),
-            outcome: Ok(()),
+            outcome: Ok(std::mem::take(&mut arrival.processes)),
         });
         // The object is gone before anybody is told that it is.
         self.publish().await;

@@ -63,21 +63,22 @@ impl Engine {
     }
 
     fn may_have_returned(&self, new: &[u32]) -> bool {
-        let none =
-            self.returned.is_empty() && self.recovering.is_empty() && self.just_returned.is_empty();
+        let none = self.returned.is_empty() && self.recovering.is_empty();
         !none && !new.is_empty()
     }
 
     /// A tree that came back calm is not routed again by its name alone, or an idle build daemon would
-    /// go to and fro for ever. Where its root has ended, its other processes cannot be told from
-    /// strangers: everything that is new in that one sample then needs a hot sample too.
+    /// go to and fro for ever. While it is on its way and its root has ended, its other processes cannot be
+    /// told from strangers: everything that is new in that one sample then needs a hot sample too.
     fn mark_returned(&mut self, new: &[u32]) {
-        let on_the_way: Vec<ProcId> = self.recovering.values().copied().collect();
+        let on_the_way: Vec<ProcId> = self
+            .recovering
+            .values()
+            .map(|recovering| recovering.root)
+            .collect();
         let came_back = |id: ProcId| self.returned.contains_key(&id) || on_the_way.contains(&id);
-        let lost = self
-            .just_returned
+        let lost = on_the_way
             .iter()
-            .chain(&on_the_way)
             .any(|root| !self.processes.contains(*root));
         let of_tree = |seen: &Seen| {
             lost || came_back(seen.id)

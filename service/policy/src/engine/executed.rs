@@ -42,12 +42,12 @@ impl Engine {
     }
 
     fn chosen(&self, exec: &Exec, now: Moment) -> Option<(ProcId, (String, Why))> {
-        // Who came back is known when a sample has shown it.
         let spared = self.spared();
         if self.holds.is_paused() || spared.hears(exec) {
             return None;
         }
-        let returning = !self.just_returned.is_empty() || !self.recovering.is_empty();
+        // Who comes back is known at the end.
+        let returning = !self.recovering.is_empty();
         if returning || self.moving.len() >= MAX_HASTY || self.load() >= MAX_WORKLOADS {
             return None;
         }
@@ -59,7 +59,11 @@ impl Engine {
         {
             return None;
         }
-        if line().any(|id| self.returned.get(&id).is_some_and(|until| *until > now)) {
+        let is_back = |id| {
+            let returned = self.returned.get(&id);
+            returned.is_some_and(|returned| returned.until > now)
+        };
+        if line().any(is_back) {
             return None;
         }
         let process = exec.line.first()?;

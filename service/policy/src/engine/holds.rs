@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use super::population::Population;
-use super::{Engine, Seen};
+use super::{Engine, Recovering, Seen};
 use crate::action::{Action, Failure, Move, Placement, RecoverCause};
 use crate::event::{Exec, Ticket, Workload};
 use crate::holds::{HoldEvent, Holds, Kind, Terms, Wish};
@@ -265,7 +265,11 @@ impl Engine {
         {
             return None;
         }
-        self.recovering.insert(unit.to_owned(), root);
+        let recovering = Recovering {
+            root,
+            on_word: false,
+        };
+        self.recovering.insert(unit.to_owned(), recovering);
         Some(Action::Recover {
             unit: unit.to_owned(),
             cause,

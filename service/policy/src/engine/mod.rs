@@ -35,6 +35,7 @@ use crate::settings::Settings;
 use population::Population;
 pub(crate) use recovery::JITTER_PART;
 pub use recovery::Tracked;
+use recovery::{Recovering, Returned};
 pub use seen::Seen;
 pub(crate) use seen::is_excluded;
 pub use trees::Tree;
@@ -70,14 +71,12 @@ pub struct Engine {
     workloads: BTreeMap<String, Tracked>,
     /// Moves in flight by root, with every process that they name.
     moving: HashMap<ProcId, Vec<ProcId>>,
-    /// Recoveries in flight by scope, with the root.
-    recovering: HashMap<String, ProcId>,
+    /// Recoveries in flight by scope.
+    recovering: HashMap<String, Recovering>,
     /// No attempt by detection before this.
     cooldowns: HashMap<ProcId, Moment>,
-    /// Roots that came back, until their cooldown ends.
-    returned: HashMap<ProcId, Moment>,
-    /// Roots that came back since the last sample.
-    just_returned: Vec<ProcId>,
+    /// Processes that came back, until their tree's cooldown ends.
+    returned: HashMap<ProcId, Returned>,
     learned: adaptive::Learned,
     /// What clients and people have the guard leave alone.
     holds: Holds,
@@ -98,7 +97,6 @@ impl Engine {
             recovering: HashMap::new(),
             cooldowns: HashMap::new(),
             returned: HashMap::new(),
-            just_returned: Vec::new(),
             learned: adaptive::Learned::default(),
             holds: Holds::default(),
             leasing: HashMap::new(),
@@ -184,10 +182,9 @@ impl Engine {
 
     fn sample(&mut self, sample: &Sample, now: Moment) -> Vec<Action> {
         self.cooldowns.retain(|_, until| *until > now);
-        self.returned.retain(|_, until| *until > now);
+        self.returned.retain(|_, returned| returned.until > now);
         let mut actions = self.recover_calm(&sample.workloads, now);
         actions.extend(self.detect(sample, now));
-        self.just_returned.clear();
         actions
     }
 
@@ -232,10 +229,13 @@ impl Engine {
         }
     }
 
-    fn cool_down(&mut self, process: ProcId, now: Moment) -> Moment {
-        let until = Moment(now.0.saturating_add(self.settings.routing.cooldown));
-        self.cooldowns.insert(process, until);
-        until
+    fn cool_down(&mut self, process: ProcId, now: Moment) {
+        self.cooldowns.insert(process, self.cooled_down(now));
+    }
+
+    /// The end of a cooldown that begins now.
+    fn cooled_down(&self, now: Moment) -> Moment {
+        Moment(now.0.saturating_add(self.settings.routing.cooldown))
     }
 
     /// When something that failed so often in a row is tried again: what fails for ever must not keep

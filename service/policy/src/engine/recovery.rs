@@ -116,6 +116,23 @@ impl Tracked {
     }
 }
 
+/// A workload on its way back.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Recovering {
+    pub root: ProcId,
+    /// Somebody released it.
+    pub on_word: bool,
+}
+
+/// A process that came back.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Returned {
+    /// The end of its tree's cooldown.
+    pub until: Moment,
+    /// Somebody released it: nothing of the tree is routed before then.
+    pub on_word: bool,
+}
+
 impl Engine {
     /// Counts, and brings back what has been calm for long enough.
     pub(super) fn recover_calm(&mut self, usages: &[Usage], now: Moment) -> Vec<Action> {
@@ -143,7 +160,11 @@ impl Engine {
                 });
             let owed = tracked.owed.clone().filter(|_| !tracked.is_resting());
             if let Some(cause) = owed.or(calm).filter(|_| !busy) {
-                self.recovering.insert(usage.unit.clone(), root);
+                let recovering = Recovering {
+                    root,
+                    on_word: false,
+                };
+                self.recovering.insert(usage.unit.clone(), recovering);
                 actions.push(Action::Recover {
                     unit: usage.unit.clone(),
                     cause,
@@ -163,19 +184,33 @@ impl Engine {
         actions
     }
 
-    pub(super) fn recovered(&mut self, unit: &str, outcome: Result<(), Failure>, now: Moment) {
+    pub(super) fn recovered(
+        &mut self,
+        unit: &str,
+        outcome: Result<Vec<ProcId>, Failure>,
+        now: Moment,
+    ) {
         let in_flight = self.recovering.remove(unit);
         match outcome {
-            Ok(()) => {
+            Ok(processes) => {
                 self.holds.workload_ended(unit);
                 let tracked = self
                     .workloads
                     .remove(unit)
                     .map(|tracked| tracked.workload.root);
-                if let Some(root) = tracked.or(in_flight) {
-                    let until = self.cool_down(root, now);
-                    self.returned.insert(root, until);
-                    self.just_returned.push(root);
+                if let Some(root) = tracked.or(in_flight.map(|recovering| recovering.root)) {
+                    self.cool_down(root, now);
+                }
+                let returned = Returned {
+                    until: self.cooled_down(now),
+                    on_word: in_flight.is_some_and(|recovering| recovering.on_word),
+                };
+                for id in processes {
+                    self.returned.insert(id, returned);
+                    // A sample may have shown it while it was on its way.
+                    if let Some(seen) = self.processes.get_mut(id) {
+                        seen.spent = true;
+                    }
                 }
             }
             Err(Failure::NoSuchWorkload(_)) => {

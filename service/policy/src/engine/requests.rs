@@ -1,6 +1,6 @@
 //! What callers ask for.
 
-use super::{Engine, MAX_PROCESSES, MAX_WORKLOADS, PROTECTED};
+use super::{Engine, MAX_PROCESSES, MAX_WORKLOADS, PROTECTED, Recovering};
 use crate::action::{Action, Failure, Move, RecoverCause, Why};
 use crate::event::{Request, Ticket};
 use crate::id::ProcId;
@@ -80,7 +80,13 @@ impl Engine {
                 "{unit} is busy: it is being moved already"
             )));
         }
-        self.recovering.insert(unit.clone(), root);
+        self.recovering.insert(
+            unit.clone(),
+            Recovering {
+                root,
+                on_word: true,
+            },
+        );
         Action::Recover {
             unit,
             cause: RecoverCause::Released,
@@ -92,7 +98,10 @@ impl Engine {
     pub(super) fn is_busy(&self, process: ProcId) -> bool {
         self.moving.contains_key(&process)
             || self.moving.values().any(|named| named.contains(&process))
-            || self.recovering.values().any(|root| *root == process)
+            || self
+                .recovering
+                .values()
+                .any(|recovering| recovering.root == process)
     }
 
     /// Whether a caller is in work of a class other than protected. Placed work counts too: routed work

@@ -19,7 +19,7 @@ pub(super) enum Stay {
     Excluded,
     /// A move was refused for what it is.
     Refused,
-    /// It was tried, or came back, just now.
+    /// It was tried, or came back, just now, or somebody released its tree.
     Resting(Moment),
     /// It is on its way already.
     Busy,
@@ -80,12 +80,27 @@ impl Engine {
             Err(Stay::Settled)
         } else if let Some(root) = moving.spared.root_for(&self.processes, seen) {
             Err(Stay::Exempt(root))
+        } else if let Some(until) = self.released_until(seen) {
+            Err(Stay::Resting(until))
         } else {
             self.reason(seen, tree).ok_or(match tree {
                 Some(cpu) => Stay::Spent { cpu },
                 None => Stay::Light,
             })
         }
+    }
+
+    /// The end of the cooldown of a tree that somebody released a short while ago, with what it started since.
+    fn released_until(&self, process: &Seen) -> Option<Moment> {
+        if self.returned.is_empty() {
+            return None;
+        }
+        std::iter::once(process)
+            .chain(self.processes.ancestors(process))
+            .filter_map(|other| self.returned.get(&other.id))
+            .filter(|returned| returned.on_word)
+            .map(|returned| returned.until)
+            .max()
     }
 
     /// An ancestor in the same control group whose move takes a process along: one that is `chosen`, or

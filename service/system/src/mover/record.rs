@@ -150,6 +150,8 @@ pub struct Arrival {
     pub note: String,
     /// The scope of ours that stands in for the source, if any.
     pub unit: Option<String>,
+    /// Every process that was moved.
+    pub processes: Vec<ProcId>,
 }
 
 /// [`Placement`] by the names that scope names use.

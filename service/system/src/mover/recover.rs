@@ -433,6 +433,7 @@ impl Mover {
             exact,
             note,
             unit,
+            processes: trip.moved,
         })
     }
 }

@@ -417,14 +417,19 @@ impl Machine {
                 .processes
                 .iter()
                 .filter(|(_, process)| process.group == group);
-            let pids: Vec<u32> = inside.map(|(pid, _)| *pid).collect();
+            let ids: Vec<ProcId> = inside
+                .map(|(&pid, process)| ProcId {
+                    pid,
+                    start: process.start,
+                })
+                .collect();
+            for id in &ids {
+                self.enter(id.pid, &format!("{PARENT}/a.scope"));
+            }
             let outcome = match self.scopes.remove(&unit) {
                 None => Err(Failure::NoSuchWorkload("it ended".to_owned())),
-                Some(_) => Ok(()),
+                Some(_) => Ok(ids),
             };
-            for pid in pids {
-                self.enter(pid, &format!("{PARENT}/a.scope"));
-            }
             if outcome.is_ok() {
                 fs::remove_dir_all(self.folder(&group)).unwrap();
                 self.groups.remove(&group);

@@ -167,7 +167,10 @@ impl Engine {
         if !self.is_busy(process) {
             return None;
         }
-        let back = self.recovering.values().any(|root| *root == process);
+        let back = self
+            .recovering
+            .values()
+            .any(|recovering| recovering.root == process);
         Some(Explanation::new(Verdict::Moving).saying(match back {
             true => "Its workload is on its way back right now.",
             false => "It is being moved right now.",

@@ -78,7 +78,8 @@ impl Engine {
             Stay::Resting(until) => {
                 let what = match self.returned.contains_key(&seen.id) {
                     true => "came back",
-                    false => "was tried",
+                    false if self.cooldowns.contains_key(&seen.id) => "was tried",
+                    false => "was started by what came back",
                 };
                 Explanation::new(Verdict::Resting)
                     .saying(self.reason_words(seen))

@@ -116,18 +116,14 @@ fn who_came_back_is_left_to_the_samples_until_its_cooldown_ends() {
     machine.spawn(7, 1, "make");
     machine.step(Event::Recovered {
         unit: unit(7),
-        outcome: Ok(()),
+        outcome: Ok(vec![id(7)]),
     });
-    assert_eq!(
-        machine.hear(9),
-        [],
-        "before a sample has shown who came back"
-    );
-    machine.tick(&[]);
     machine.spawn(8, 7, "cargo build");
+    assert_eq!(machine.hear(7), []);
     assert_eq!(machine.hear(8), []);
-    machine.spawn(10, 1, "pytest");
-    assert_eq!(moves(&machine.hear(10)), [10]);
+    assert_eq!(moves(&machine.hear(9)), [9]);
+    machine.quiet_ticks(1, &[]);
+    assert_eq!(machine.hear(8), []);
 }
 
 #[test]

@@ -336,7 +336,7 @@ fn back(machine: &mut Machine, root: u32) {
     machine.scopes.remove(&unit);
     machine.step(Event::Recovered {
         unit,
-        outcome: Ok(()),
+        outcome: Ok(vec![id(root)]),
     });
 }
 
@@ -356,6 +356,9 @@ fn returned(told: &mut Told) {
     machine.sample();
     machine.tick(&[(10, 12.0)]);
     told.note("came back just now", &explain(&machine, 10));
+    machine.spawn(11, 10, "cargo build");
+    machine.sample();
+    told.note("started by what came back", &explain(&machine, 11));
     for _ in 0..12 {
         machine.tick(&[(10, 12.0)]);
     }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Machine, one_move, unit};
+use super::{Machine, id, one_move, unit};
 use crate::action::{Action, RecoverCause};
 use crate::event::Event;
 
@@ -33,7 +33,7 @@ fn replay(trace: &[f64]) -> (Option<u64>, Option<u64>) {
                 machine.scopes.clear();
                 machine.step(Event::Recovered {
                     unit: unit(7),
-                    outcome: Ok(()),
+                    outcome: Ok(vec![id(7)]),
                 });
             }
             Some(_) => {

@@ -243,7 +243,7 @@ fn a_lease_releases_its_workload_when_the_owner_leaves() {
     assert_eq!(machine.engine.holds().len(), 1);
     machine.step(Event::Recovered {
         unit: unit(7),
-        outcome: Ok(()),
+        outcome: Ok(vec![id(7)]),
     });
     assert!(machine.engine.holds().is_empty());
 }

@@ -130,7 +130,7 @@ fn come_back(machine: &mut Machine, processes: &[(u32, u32, &str)]) {
     }
     machine.step(Event::Recovered {
         unit: unit(7),
-        outcome: Ok(()),
+        outcome: Ok(processes.iter().map(|(pid, ..)| id(*pid)).collect()),
     });
 }
 

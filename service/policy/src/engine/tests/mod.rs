@@ -10,6 +10,7 @@ mod known;
 mod ops;
 mod placed;
 mod recovery;
+mod released;
 mod requests;
 mod sustained;
 mod trees;

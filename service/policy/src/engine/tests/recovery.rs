@@ -171,7 +171,7 @@ fn a_release_brings_placed_work_back_with_its_ticket() {
     ));
     machine.step(Event::Recovered {
         unit: unit(7),
-        outcome: Ok(()),
+        outcome: Ok(vec![id(7)]),
     });
     assert_eq!(machine.engine.workloads().count(), 0);
     assert!(matches!(

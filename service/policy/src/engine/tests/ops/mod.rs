@@ -3,13 +3,16 @@
 //! The machine carries out what the engine asks for, late and not always, as systemd does; processes
 //! start, execute, end and burn in the meantime.
 
+mod callers;
 mod dice;
 mod execs;
 mod explained;
 mod holds;
 mod learning;
+mod life;
 mod orders;
 mod pruned;
+mod time;
 mod world;
 
 use std::collections::BTreeMap;
@@ -53,6 +56,7 @@ fn a_hundred_thousand_operations_break_no_rule() {
         "not moved",
         "recovered",
         "not recovered",
+        "released",
         "gap",
         "restart",
         "tree",

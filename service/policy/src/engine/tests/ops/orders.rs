@@ -4,10 +4,11 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::super::unit;
-use super::world::{Scope, World};
-use crate::action::{Failure, Move, Placement, Why};
+use super::world::{MAX_PROCESSES, Scope, World};
+use crate::action::{Failure, Move, Placement, RecoverCause, Why};
 use crate::eligibility::NeverMoved;
 use crate::event::{Event, Workload};
+use crate::id::ProcId;
 
 impl World {
     pub fn ordered(&mut self, order: Move) {
@@ -52,6 +53,13 @@ impl World {
             last.is_none_or(|last| self.now - last >= cooldown),
             "too soon after the last attempt"
         );
+        for id in self.line_of(root) {
+            let released = self.released.get(&id);
+            assert!(
+                released.is_none_or(|then| self.now - *then >= cooldown),
+                "{root}: {id} was released a short while ago"
+            );
+        }
         self.count("routed");
         if matches!(order.why, Why::SustainedCpu { tree: true, .. }) {
             self.count("tree");
@@ -60,6 +68,18 @@ impl World {
             assert!(self.engine.settings().adaptive.enabled, "it is off");
             self.count("adaptive");
         }
+    }
+
+    /// A process and its watched ancestors.
+    fn line_of(&self, id: ProcId) -> Vec<ProcId> {
+        let parent = |id: &ProcId| {
+            let child = &self.processes[&id.pid];
+            let parent = self.processes.get(&child.ppid)?;
+            (self.is_watched(parent) && parent.id.start <= id.start).then_some(parent.id)
+        };
+        std::iter::successors(Some(id), parent)
+            .take(MAX_PROCESSES)
+            .collect()
     }
 
     pub fn finish_move(&mut self) {
@@ -182,8 +202,17 @@ impl World {
                     .processes
                     .values_mut()
                     .filter(|process| process.scope.as_ref() == Some(&unit));
-                inside.for_each(|process| process.enter(None));
-                Ok(())
+                let ids: Vec<ProcId> = inside
+                    .map(|process| {
+                        process.enter(None);
+                        process.id
+                    })
+                    .collect();
+                if cause == RecoverCause::Released {
+                    self.released.extend(ids.iter().map(|id| (*id, self.now)));
+                    self.count("released");
+                }
+                Ok(ids)
             }
         };
         self.count(if outcome.is_ok() {
