@@ -22,6 +22,8 @@ const COMMON: &[&str] = &[
     "gzip",
     // A client that is not ours: what an agent written in Python does.
     "python3-dbus",
+    // Its parser judges what `workload-guard metrics` prints.
+    "python3-prometheus-client",
 ];
 
 /// A real C build, for the demo: compiler, libc headers, make.
