@@ -26,9 +26,14 @@ const JOB_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Connects to the user bus.
 pub async fn connect() -> Result<Connection, CliError> {
+    connect_for(Duration::ZERO).await
+}
+
+/// The same for a call whose answer takes so long by itself.
+pub async fn connect_for(call: Duration) -> Result<Connection, CliError> {
     let connect = async {
         zbus::connection::Builder::session()?
-            .method_timeout(CALL_TIMEOUT)
+            .method_timeout(CALL_TIMEOUT + call)
             .build()
             .await
     };

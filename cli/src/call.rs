@@ -3,14 +3,17 @@
 use std::collections::HashMap;
 
 use futures::try_join;
+use guard_insight::profile::Profile;
 use workload_guard_dbus::Guard1Proxy;
 use workload_guard_dbus::types::{
     ClassRow, HoldRow, SettingRow, StatisticsRow, WatchedRow, WorkloadRow,
 };
 
+use guard_insight::profile::Profile;
 use zvariant::OwnedValue;
 
 use crate::error::CliError;
+use crate::insight::{self, Diagnosis, History};
 use crate::plan::Call;
 use crate::quota::{self, Quota};
 
@@ -86,6 +89,14 @@ pub enum Answer {
     Explained(Box<Explained>),
     /// To [`Call::Stats`].
     Stats(Stats),
+    /// To [`Call::History`].
+    History(Box<History>),
+    /// To [`Call::Diagnose`].
+    Diagnosis(Diagnosis),
+    /// To [`Call::Profile`].
+    Profile(Box<Profile>),
+    /// To [`Call::Metrics`] and [`Call::Report`].
+    Text(String),
     /// To [`Call::Config`].
     Settings(Vec<SettingRow>),
     /// To [`Call::Watched`] and [`Call::Watch`].
@@ -127,6 +138,29 @@ pub async fn perform(guard: &Guard1Proxy<'_>, call: &Call) -> Result<Answer, Cli
             }))
         }
         Call::Stats { .. } => Answer::Stats(stats(guard).await?),
+        Call::History { .. } => Answer::History(Box::new(
+            insight::history(guard.inner().connection()).await?,
+        )),
+        Call::Diagnose { .. } => {
+            Answer::Diagnosis(insight::diagnose(guard.inner().connection()).await?)
+        }
+        Call::Profile {
+            duration, samples, ..
+        } => {
+            let bus = guard.inner().connection();
+            Answer::Profile(Box::new(insight::profile(bus, *duration, *samples).await?))
+        }
+        Call::Report { html } => {
+            let bus = guard.inner().connection();
+            let (history, diagnosis) =
+                (insight::history(bus).await?, insight::diagnose(bus).await?);
+            let page = crate::render::report::html(&history, &diagnosis, &guard.version().await?);
+            insight::write(html, &page)?;
+            Answer::Text(format!("written to {}\n", html.display()))
+        }
+        Call::Metrics { output } => {
+            Answer::Text(insight::metrics(guard.inner().connection(), output.as_deref()).await?)
+        }
         Call::Config { .. } => Answer::Settings(guard.settings().await?),
         Call::Watched { .. } => Answer::Watched {
             rows: guard.watched().await?,

@@ -8,6 +8,7 @@ mod error;
 mod exec;
 mod fallback;
 mod follow;
+mod insight;
 mod manual;
 mod offline;
 mod place;
@@ -47,7 +48,7 @@ fn main() -> ExitCode {
 }
 
 async fn ask(call: &plan::Call) -> Result<(), CliError> {
-    let bus = bus::connect().await?;
+    let bus = bus::connect_for(call.takes()).await?;
     let guard = bus::guard(&bus).await?;
     if let plan::Call::Status { json, follow: true } = call {
         return follow(&bus, guard, *json).await;

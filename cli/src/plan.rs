@@ -65,6 +65,35 @@ pub enum Call {
         /// As JSON.
         json: bool,
     },
+    /// The last day.
+    History {
+        /// As JSON.
+        json: bool,
+    },
+    /// What the last hour and the machine tell.
+    Diagnose {
+        /// As JSON.
+        json: bool,
+    },
+    /// The last day as a page.
+    Report {
+        /// Where to.
+        html: PathBuf,
+    },
+    /// A look of some seconds.
+    Profile {
+        /// How long.
+        duration: Duration,
+        /// How many wakeups are timed.
+        samples: u32,
+        /// As JSON.
+        json: bool,
+    },
+    /// The text for a monitoring system.
+    Metrics {
+        /// Where to; none for stdout.
+        output: Option<PathBuf>,
+    },
     /// Every setting.
     Config {
         /// As JSON.
@@ -173,6 +202,14 @@ fn whole_seconds(span: Duration) -> u32 {
 }
 
 impl Call {
+    /// How long the guard takes for it by its nature.
+    pub fn takes(&self) -> Duration {
+        match self {
+            Call::Profile { duration, .. } => *duration,
+            _ => Duration::ZERO,
+        }
+    }
+
     /// Whether the answer is to be printed as JSON.
     pub fn json(&self) -> bool {
         matches!(
@@ -185,6 +222,9 @@ impl Call {
                 | Call::Watch { json: true, .. }
                 | Call::Hold(HoldCall::List { json: true })
                 | Call::Quota { json: true }
+                | Call::History { json: true }
+                | Call::Diagnose { json: true }
+                | Call::Profile { json: true, .. }
         )
     }
 
@@ -213,6 +253,20 @@ pub fn plan(command: Command, shell: Option<&OsStr>) -> Plan {
         Command::Status { json, follow } => Plan::Call(Call::Status { json, follow }),
         Command::Explain { pid, json } => Plan::Call(Call::Explain { pid, json }),
         Command::Stats { json } => Plan::Call(Call::Stats { json }),
+        Command::History { json } => Plan::Call(Call::History { json }),
+        Command::Diagnose { json } => Plan::Call(Call::Diagnose { json }),
+        Command::Report { html } => Plan::Call(Call::Report { html }),
+        Command::Profile {
+            duration,
+            samples,
+            json,
+        } => Plan::Call(Call::Profile {
+            // The guard says what it takes; nothing longer than a day comes that far.
+            duration: Duration::try_from_secs_f64(duration.min(86_400.0)).unwrap_or_default(),
+            samples,
+            json,
+        }),
+        Command::Metrics { output } => Plan::Call(Call::Metrics { output }),
         Command::Config { json, action: None } => Plan::Call(Call::Config { json }),
         Command::Config {
             action: Some(ConfigAction::Check { files }),

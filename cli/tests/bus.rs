@@ -1,5 +1,6 @@
 //! The command line against a real bus with a guard and a systemd that only record.
 
+mod days;
 mod support;
 
 use std::os::unix::fs::symlink;

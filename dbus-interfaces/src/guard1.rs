@@ -289,7 +289,8 @@ impl<B: Guard1Backend> Guard1<B> {
     }
 
     /// Every workload: its object, root PID, class, reason, CPU in percent of one logical CPU, source
-    /// and present control group, command, and since when in microseconds since 1970.
+    /// and present control group, command, since when in microseconds since 1970, and for how many
+    /// microseconds its budget held it up (2^64 - 1 where the kernel does not tell).
     #[zbus(out_args("workloads"))]
     fn list_workloads(&self) -> Vec<WorkloadRow> {
         self.0.workloads()

@@ -98,7 +98,13 @@ pub struct WorkloadRow {
     pub command: String,
     /// When it was moved, in microseconds since 1970.
     pub since: u64,
+    /// How long its class's budget held it up since then, in microseconds over all CPUs; [`UNKNOWN`] where the
+    /// kernel does not tell.
+    pub throttled: u64,
 }
+
+/// A count that the kernel does not tell: the greatest there is, which none reaches.
+pub const UNKNOWN: u64 = u64::MAX;
 
 /// One row of `Classes`: a kind of work with a slice and a budget.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Type, Value, OwnedValue)]
@@ -271,7 +277,7 @@ mod tests {
 
     #[test]
     fn the_signatures_are_what_the_golden_xml_promises() {
-        assert_eq!(WorkloadRow::SIGNATURE.to_string(), "(oussdssst)");
+        assert_eq!(WorkloadRow::SIGNATURE.to_string(), "(oussdssstt)");
         assert_eq!(ClassRow::SIGNATURE.to_string(), "(ssuututas)");
         assert_eq!(HoldRow::SIGNATURE.to_string(), "(tsusssusstt)");
         assert_eq!(WatchedRow::SIGNATURE.to_string(), "(su)");

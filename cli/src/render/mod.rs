@@ -1,10 +1,15 @@
 //! Answers as text or JSON. Pure: width, colour and the time of day are arguments.
 
+mod chart;
 mod config;
+mod diagnose;
 mod explain;
 mod follow;
+mod history;
 mod holds;
+mod profile;
 mod quota;
+pub mod report;
 mod stats;
 mod status;
 mod style;
@@ -38,6 +43,13 @@ pub fn answer(answer: &Answer, json: bool, style: &Style) -> String {
         Answer::Explained(told) => explain::text(told, style),
         Answer::Stats(answer) if json => stats::json(answer),
         Answer::Stats(answer) => stats::text(answer, style),
+        Answer::History(history) if json => history::json(history),
+        Answer::History(history) => history::text(history, style),
+        Answer::Diagnosis(found) if json => diagnose::json(found),
+        Answer::Diagnosis(found) => diagnose::text(found, style),
+        Answer::Profile(found) if json => to_json(found),
+        Answer::Profile(found) => profile::text(found, style),
+        Answer::Text(text) => text.clone(),
         Answer::Settings(rows) if json => config::json(rows),
         Answer::Settings(rows) => config::text(rows, style),
         Answer::Watched { rows, .. } if json => watch::json(rows),

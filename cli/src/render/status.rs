@@ -1,7 +1,7 @@
 //! `status`.
 
 use serde::Serialize;
-use workload_guard_dbus::types::{ClassRow, WorkloadRow};
+use workload_guard_dbus::types::{ClassRow, UNKNOWN, WorkloadRow};
 
 use super::holds;
 use super::style::{Style, Tone, ago, fit, fit_end, short_cgroup};
@@ -53,6 +53,7 @@ struct Workload<'a> {
     control_group: &'a str,
     command: &'a str,
     since_usec: u64,
+    throttled_usec: Option<u64>,
 }
 
 #[derive(Serialize)]
@@ -116,6 +117,7 @@ fn view(status: &Status) -> View<'_> {
                 control_group: &row.control_group,
                 command: &row.command,
                 since_usec: row.since,
+                throttled_usec: throttled(row),
             })
             .collect(),
         totals: Totals {
@@ -315,6 +317,11 @@ fn workloads(rows: &[WorkloadRow], style: &Style) -> Vec<String> {
     out
 }
 
+/// For how many microseconds its budget held it up, where the kernel tells.
+fn throttled(row: &WorkloadRow) -> Option<u64> {
+    Some(row.throttled).filter(|usec| *usec != UNKNOWN)
+}
+
 fn table(rows: &[WorkloadRow], style: &Style, with_cgroups: bool) -> Table {
     let mut columns = vec![
         ("PID", Align::Right),
@@ -323,6 +330,13 @@ fn table(rows: &[WorkloadRow], style: &Style, with_cgroups: bool) -> Table {
         ("REASON", Align::Left),
         ("SINCE", Align::Right),
     ];
+    // Shown when a budget held anything up: the usual case is that none did.
+    let with_throttled = rows
+        .iter()
+        .any(|row| throttled(row).is_some_and(|usec| usec > 0));
+    if with_throttled {
+        columns.push(("THROTTLED", Align::Right));
+    }
     if with_cgroups {
         columns.extend([("SOURCE", Align::Left), ("CONTROL GROUP", Align::Left)]);
     }
@@ -336,6 +350,11 @@ fn table(rows: &[WorkloadRow], style: &Style, with_cgroups: bool) -> Table {
             row.reason.clone(),
             ago(row.since, style.now_usec),
         ];
+        if with_throttled {
+            cells.push(throttled(row).map_or("unknown".to_owned(), |usec| {
+                format!("{:.1} s", usec as f64 / 1e6)
+            }));
+        }
         if with_cgroups {
             cells.extend(
                 [&row.source, &row.control_group].map(|path| short_cgroup(path).to_owned()),

@@ -7,12 +7,13 @@ use workload_guard_dbus::names::{GUARD_NAME, GUARD_PATH, workload_path};
 use workload_guard_dbus::types::{
     ClassRow, Explained, HoldRow, SettingRow, StatisticsRow, WatchedRow, WorkloadRow,
 };
-use workload_guard_dbus::{Guard1, Guard1Backend, GuardError};
+use workload_guard_dbus::{Guard1, Guard1Backend, GuardError, History1};
 use zbus::Connection;
 use zbus::names::OwnedUniqueName;
 use zvariant::{OwnedFd, OwnedObjectPath, OwnedValue};
 
 use super::Bus;
+use super::history::FakeHistory;
 
 /// What every request is answered with.
 pub type Refusal = Option<GuardError>;
@@ -194,6 +195,7 @@ impl Guard1Backend for Backend {
                 .into(),
             command: "xz -T1".into(),
             since: 1_000_000,
+            throttled: 250_000,
         }]
     }
 
@@ -284,6 +286,7 @@ impl FakeGuard {
         let connection = async_io::block_on(async {
             bus.builder()
                 .serve_at(GUARD_PATH, Guard1(backend.clone()))?
+                .serve_at(GUARD_PATH, History1(Arc::new(FakeHistory::new())))?
                 .name(GUARD_NAME)?
                 .build()
                 .await

@@ -1,6 +1,7 @@
 //! A bus of one's own, with a guard and a systemd that only record.
 
 mod guard;
+mod history;
 mod systemd;
 
 use std::io::{BufRead, BufReader};

@@ -5,6 +5,7 @@ mod clock;
 mod config;
 mod disk;
 mod guard;
+mod history;
 mod hold_file;
 mod journal;
 mod learned;
@@ -21,11 +22,12 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::{Context, bail};
-use workload_guard_dbus::{Guard1, Quota1, names};
+use workload_guard_dbus::{Guard1, History1, Profile1, Quota1, names};
 use zbus::fdo::{DBusProxy, ObjectManager, RequestNameFlags, RequestNameReply};
 
-use bus::{Commands, GuardObject, QuotaObject};
+use bus::{Commands, GuardObject, HistoryObject, ProfileObject, QuotaObject};
 use guard::Guard;
+use history::History;
 use paths::Paths;
 use published::Board;
 use signals::Signals;
@@ -82,11 +84,25 @@ async fn run() -> anyhow::Result<()> {
     // reply to RequestName.
     let server = connection.object_server();
     server.at(names::WORKLOADS_PATH, ObjectManager).await?;
-    let guard = Guard::new(connection.clone(), paths, board.clone(), commands.clone()).await?;
+    let history =
+        History::start(paths.state.clone()).context("the history's thread does not start")?;
+    let guard = Guard::new(
+        connection.clone(),
+        paths,
+        board.clone(),
+        commands.clone(),
+        history.clone(),
+    )
+    .await?;
     let quota = QuotaObject {
         connection: connection.clone(),
         board: board.clone(),
         commands: commands.clone(),
+    };
+    let profile = ProfileObject::new(connection.clone());
+    let past = HistoryObject {
+        board: board.clone(),
+        history,
     };
     let object = GuardObject {
         connection: connection.clone(),
@@ -99,6 +115,12 @@ async fn run() -> anyhow::Result<()> {
         .await?;
     server
         .at(names::GUARD_PATH, Quota1(Arc::new(quota)))
+        .await?;
+    server
+        .at(names::GUARD_PATH, History1(Arc::new(past)))
+        .await?;
+    server
+        .at(names::GUARD_PATH, Profile1(Arc::new(profile)))
         .await?;
     let reply = connection
         .request_name_with_flags(names::GUARD_NAME, RequestNameFlags::DoNotQueue.into())

@@ -4,9 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
+use guard_policy::settings::Settings;
 use workload_guard_dbus::types::{
     ClassRow, HoldRow, SettingRow, SignalRow, State, StatisticsRow, WatchedRow, WorkloadRow,
 };
+
+use crate::history::Tally;
 
 /// Everything that a getter can answer.
 #[derive(Clone, Debug)]
@@ -37,6 +40,12 @@ pub struct Published {
     pub totals: Totals,
     /// The heavy class's quota.
     pub quota: QuotaView,
+    /// The same in detail.
+    pub tally: Arc<Tally>,
+    /// The settings in force.
+    pub in_force: Arc<Settings>,
+    /// systemd's version, as it tells it.
+    pub systemd: String,
 }
 
 impl Default for Published {
@@ -55,6 +64,9 @@ impl Default for Published {
             statistics: Arc::default(),
             totals: Totals::default(),
             quota: QuotaView::default(),
+            tally: Arc::default(),
+            in_force: Arc::default(),
+            systemd: String::new(),
         }
     }
 }

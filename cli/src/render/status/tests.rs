@@ -62,6 +62,7 @@ fn busy() -> Status {
             ),
             command: "make -j8".into(),
             since: NOW - 12_000_000,
+            throttled: 0,
         }],
         routed: 3,
         recovered: 2,
@@ -217,9 +218,32 @@ fn the_json_keys_are_those_of_the_help() {
                 "source": "/user.slice/user-1000.slice/user@1000.service/app.slice/app-term-1.scope",
                 "control_group": "/user.slice/user-1000.slice/user@1000.service/heavy.slice/heavy-workload.slice/lwg-heavy-routed-4242-99.scope",
                 "command": "make -j8",
-                "since_usec": NOW - 12_000_000,
+                "since_usec": NOW - 12_000_000, "throttled_usec": 0,
             }],
             "totals": {"routed": 3, "recovered": 2, "failed": 1},
         })
+    );
+}
+
+#[test]
+fn how_long_a_budget_held_work_up_is_shown_where_it_did() {
+    let mut status = busy();
+    let style = plain(None);
+    assert!(!text(&status, &style).contains("THROTTLED"));
+    let mut other = status.workloads[0].clone();
+    status.workloads[0].throttled = 12_345_678;
+    other.throttled = UNKNOWN;
+    status.workloads.push(other);
+    let shown = text(&status, &style);
+    assert!(
+        shown.contains("THROTTLED") && shown.contains("12.3 s"),
+        "{shown}"
+    );
+    assert!(shown.contains("unknown"), "{shown}");
+    let value: serde_json::Value = serde_json::from_str(&json(&status)).unwrap();
+    assert_eq!(value["workloads"][0]["throttled_usec"], 12_345_678);
+    assert_eq!(
+        value["workloads"][1]["throttled_usec"],
+        serde_json::Value::Null
     );
 }

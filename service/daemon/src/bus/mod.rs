@@ -4,16 +4,20 @@
 mod caller;
 mod command;
 mod guard;
+mod history;
 mod holds;
 mod options;
+mod profile;
 mod quota;
 mod workload;
 
 pub use caller::Caller;
 pub use command::{Answer, Command, Commands, Target};
 pub use guard::GuardObject;
+pub use history::HistoryObject;
 pub use holds::{HoldCommand, HoldTarget};
 pub use options::Options;
+pub use profile::ProfileObject;
 pub use quota::QuotaObject;
 pub use workload::WorkloadObject;
 

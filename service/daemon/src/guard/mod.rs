@@ -6,6 +6,7 @@
 mod budgets;
 mod explain;
 mod health;
+mod history;
 mod holds;
 mod learning;
 mod moves;
@@ -45,6 +46,7 @@ use zvariant::OwnedObjectPath;
 
 use crate::bus::{Answer, Command, Commands};
 use crate::config::Config;
+use crate::history::{History, Tally};
 use crate::hold_file::HoldFile;
 use crate::learned::LearnedFile;
 use crate::notify::Notifier;
@@ -57,6 +59,7 @@ use crate::store::Store;
 
 use budgets::Budgets;
 use health::Health;
+use history::Snapshots;
 use holds::HoldAnswer;
 use learning::Learning;
 use moves::{Finished, Jobs};
@@ -134,8 +137,12 @@ pub struct Guard {
     waiting: HashMap<Ticket, Waiting>,
     last_ticket: u64,
     totals: Totals,
+    tally: Arc<Tally>,
+    snapshots: Snapshots,
     /// Processes of each scope at the last sample.
     scope_pids: HashMap<String, Vec<u32>>,
+    /// How long its budget held up each scope, in microseconds, where the kernel tells.
+    throttled: HashMap<String, u64>,
     /// Processes of each watched unit at the last sample.
     watched: Vec<(String, u32)>,
     board: Board,
@@ -154,6 +161,7 @@ impl Guard {
         paths: Paths,
         board: Board,
         commands: Commands,
+        history: History,
     ) -> anyhow::Result<Guard> {
         let (config, problem) = match Config::load(&paths.config) {
             Ok(config) => (config, None),
@@ -187,7 +195,10 @@ impl Guard {
             waiting: HashMap::new(),
             last_ticket: 0,
             totals: Totals::default(),
+            tally: Arc::default(),
+            snapshots: Snapshots::new(history),
             scope_pids: HashMap::new(),
+            throttled: HashMap::new(),
             watched: Vec::new(),
             notifier: Notifier::from_environment(),
             started: clock::since_boot(),
@@ -392,7 +403,9 @@ impl Guard {
         self.scope_pids = look.scope_pids;
         self.notice_taken_roots();
         self.decide(Event::Sample(look.sample));
+        self.read_throttling();
         self.keep_learned();
+        self.keep_history();
     }
 
     /// Whether the machine has slept since the last look.

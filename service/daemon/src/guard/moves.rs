@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::future::Future;
+use std::time::{Duration, Instant};
 
 use futures::channel::oneshot::Receiver;
 use guard_policy::action::{Action, Failure, Move, RecoverCause};
@@ -55,6 +56,8 @@ pub struct Jobs {
     queue: VecDeque<Job>,
     running: Option<Running>,
     runner: Runner,
+    /// When the last change began.
+    began: Option<Instant>,
 }
 
 struct Running {
@@ -85,8 +88,14 @@ impl Jobs {
         unit: Option<String>,
         change: impl FnOnce() -> F + Send + 'static,
     ) {
+        self.began = Some(Instant::now());
         let outcome = self.runner.run(change);
         self.running = Some(Running { unit, outcome });
+    }
+
+    /// How long the change that has just ended took.
+    pub fn took(&self) -> Option<Duration> {
+        self.began.map(|began| began.elapsed())
     }
 
     /// Waits for the running change; for ever when there is none.
@@ -270,6 +279,7 @@ impl Guard {
         let reason = journal::reason_of(&order.why, order.placement);
         journal::routed(&route, &order.why, reason);
         self.totals.routed += 1;
+        self.count_route(reason.as_str(), self.jobs.took());
         let workload = Workload {
             unit: route.unit.clone(),
             class: route.class.clone(),
@@ -343,6 +353,7 @@ impl Guard {
         mut arrival: Arrival,
     ) {
         self.totals.recovered += 1;
+        self.count_recovery(&cause);
         let record = self.routes.remove(&unit);
         self.decide(Event::Recovered {
             unit: unit.clone(),

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use workload_guard_dbus::types::{HoldRow, SettingRow, State, WatchedRow, WorkloadRow};
+use workload_guard_dbus::types::{HoldRow, SettingRow, State, UNKNOWN, WatchedRow, WorkloadRow};
 use workload_guard_dbus::{Guard1, Workload1, names};
 
 use super::Guard;
@@ -78,6 +78,9 @@ impl Guard {
             statistics: self.learning.statistics.clone(),
             totals: self.totals,
             quota: self.steering.view(&self.config.settings.quota),
+            tally: self.tally.clone(),
+            in_force: self.config.settings.clone(),
+            systemd: self.mover.systemd_version().to_owned(),
         }
     }
 
@@ -111,6 +114,7 @@ impl Guard {
                 control_group: route.cgroup.clone(),
                 command: route.command.clone(),
                 since: route.since,
+                throttled: self.throttled.get(&route.unit).copied().unwrap_or(UNKNOWN),
             },
             reason_text: route.why.clone(),
             pids: self

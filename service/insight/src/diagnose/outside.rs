@@ -82,8 +82,7 @@ pub(super) fn findings(situation: &Situation, hour: &Hour<'_>) -> Vec<Finding> {
             .iter()
             .all(|(place, _)| matches!(place, Place::Own(unit) if watched(unit)))
         {
-            "it is watched and was not routed: `workload-guard rules test -- CMD` and the journal \
-             (`journalctl --user -u workload-guard`) tell why"
+            "it is watched and was not routed: `workload-guard explain PID` tells why"
         } else {
             "it can be watched: `workload-guard watch app.slice`; or start such work with `workload-guard run`"
         };

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::kind::{Kind, Value};
-use super::{Adaptive, Recovery, Routing, Sampling, Settings, Shadow, Watch};
+use super::{Adaptive, History, Recovery, Routing, Sampling, Settings, Shadow, Watch};
 use crate::class::Class;
 use crate::quota::{Policy, QuotaSettings};
 
@@ -157,6 +157,16 @@ pub const KEYS: &[Key] = &[
         },
         default: || Value::Number(10.0),
         apply: |s, v| s.adaptive.save_interval = v.duration(),
+    },
+    Key {
+        name: "history.interval_sec",
+        variable: "HISTORY_INTERVAL_SEC",
+        kind: Kind::Seconds {
+            min: 1.0,
+            max: A_DAY,
+        },
+        default: || Value::Number(300.0),
+        apply: |s, v| s.history.interval = v.duration(),
     },
     Key {
         name: "shadow.enabled",
@@ -384,6 +394,9 @@ fn blank() -> Settings {
             min_samples: 0,
             learning_rate: 0.0,
             save_interval: Duration::ZERO,
+        },
+        history: History {
+            interval: Duration::ZERO,
         },
         shadow: Shadow {
             enabled: false,

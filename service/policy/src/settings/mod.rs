@@ -36,6 +36,8 @@ pub struct Settings {
     pub recovery: Recovery,
     /// Routing by what a command usually uses.
     pub adaptive: Adaptive,
+    /// Snapshots of what happened.
+    pub history: History,
     /// The policy that only logs.
     pub shadow: Shadow,
     /// How the heavy class's quota is moved.
@@ -95,6 +97,13 @@ pub struct Adaptive {
     pub learning_rate: f64,
     /// Time between two writes of what was learned.
     pub save_interval: Duration,
+}
+
+/// `[history]`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct History {
+    /// Time between two snapshots.
+    pub interval: Duration,
 }
 
 /// `[shadow]`.

@@ -8,9 +8,6 @@ use crate::source::{Mistake, nearest};
 /// What each of them starts with.
 pub const PREFIX: &str = "WORKLOAD_GUARD_";
 
-/// Variables of the original whose feature this version does not have.
-pub const NOT_SUPPORTED: &[&str] = &["HISTORY_INTERVAL_SEC"];
-
 /// The variable of `classes.browser.patterns`, several with commas in between.
 pub const BROWSER_PATTERN: &str = "BROWSER_PROCESS_PATTERN";
 
@@ -64,14 +61,7 @@ fn browser(variable: &str, text: &str, values: &mut Values, warnings: &mut Vec<S
 }
 
 fn ignored(variable: &str, name: &str) -> String {
-    if NOT_SUPPORTED.contains(&name) {
-        return format!("{variable} is not supported in this version, ignored");
-    }
-    let known = KEYS
-        .iter()
-        .map(|key| key.variable)
-        .chain([BROWSER_PATTERN])
-        .chain(NOT_SUPPORTED.iter().copied());
+    let known = KEYS.iter().map(|key| key.variable).chain([BROWSER_PATTERN]);
     match nearest(name, known) {
         Some(meant) => format!("{variable} is unknown, ignored; did you mean {PREFIX}{meant}?"),
         None => format!("{variable} is unknown, ignored"),

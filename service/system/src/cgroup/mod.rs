@@ -7,6 +7,7 @@
 
 mod unit;
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -147,6 +148,29 @@ impl CgroupFs {
     /// even without the cpu controller).
     pub fn usage_usec(&self, path: &str) -> Option<u64> {
         self.parsed(path, "cpu.stat", |text| usage_usec(text.as_bytes()))
+    }
+
+    /// Each counter of `cpu.stat`. Those of throttling are there with the cpu controller alone.
+    pub fn cpu_stat(&self, path: &str) -> Option<BTreeMap<String, u64>> {
+        self.parsed(path, "cpu.stat", |text| {
+            let pair = |line: &str| {
+                let (key, count) = line.split_once(' ')?;
+                Some((key.to_owned(), count.trim().parse().ok()?))
+            };
+            text.lines().map(pair).collect()
+        })
+    }
+
+    /// Time that the group's processes were held up by a quota on it or on a group around it, in
+    /// microseconds (`throttled_usec` of `cpu.stat.local`, since Linux 6.6). Its `cpu.stat` counts what its own
+    /// quota held up alone. `None` where the kernel has no such file, or the controller is not enabled.
+    pub fn throttled_usec(&self, path: &str) -> Option<u64> {
+        self.parsed(path, "cpu.stat.local", |text| {
+            let line = text
+                .lines()
+                .find_map(|line| line.strip_prefix("throttled_usec "))?;
+            line.trim().parse().ok()
+        })
     }
 
     /// The processes of the group and of all groups below, ascending. `None` when the group is gone.

@@ -79,7 +79,7 @@ mod tests {
 
     #[test]
     fn a_loop_that_a_torn_scan_shows_ends() {
-        assert_eq!(pids(&[10], &[member(20, 30), member(30, 20)]), []);
+        assert!(pids(&[10], &[member(20, 30), member(30, 20)]).is_empty());
         assert_eq!(pids(&[10], &[member(20, 10), member(10, 20)]), [20]);
     }
 }

@@ -107,6 +107,7 @@ scenarios! {
     install_uninstall_leaves_no_trace,
     install_refuses_python_original,
     cli_status_json,
+    history_and_diagnosis,
     cli_run_exit_status_and_terminal,
     cli_run_without_guard_asks_systemd,
     cli_errors_without_bus,

@@ -1,6 +1,6 @@
 //! Which file goes where.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 
@@ -58,7 +58,11 @@ const UNITS: &[&str] = &[
     "heavy-workload.slice",
     "browser.slice",
     "browser-automation.slice",
+    METRICS,
+    "workload-guard-metrics.timer",
 ];
+/// Runs the program as well.
+const METRICS: &str = "workload-guard-metrics.service";
 const ACTIVATION: &str = "org.workloadguard.Guard1.service";
 /// Shells that get completions: the name that the CLI knows, and the file below the data folder.
 const COMPLETIONS: &[(&str, &str)] = &[
@@ -115,8 +119,14 @@ pub fn items(places: &Places, dist: &Dist) -> Result<Vec<Item>> {
     ];
     for unit in UNITS {
         let mut bytes = dist.unit(unit)?;
-        if *unit == super::UNIT {
-            bytes = with_daemon(&String::from_utf8(bytes)?, places)?.into_bytes();
+        let program = match *unit {
+            super::UNIT => Some(("workload-guardd", &places.lib)),
+            METRICS => Some(("workload-guard", &places.bin)),
+            _ => None,
+        };
+        if let Some((program, folder)) = program {
+            let text = String::from_utf8(bytes)?;
+            bytes = with_program(unit, &text, program, folder, places)?.into_bytes();
         }
         items.push(Item::file(places.units.join(unit), bytes, 0o644));
     }
@@ -134,19 +144,29 @@ pub fn items(places: &Places, dist: &Dist) -> Result<Vec<Item>> {
     Ok(items)
 }
 
-/// The unit with the daemon's installed path instead of the packaged one.
-fn with_daemon(unit: &str, places: &Places) -> Result<String> {
-    const PACKAGED: &str = "\nExecStart=/usr/bin/workload-guardd\n";
+/// The unit with its program's installed path instead of the packaged one.
+fn with_program(
+    unit: &str,
+    text: &str,
+    program: &str,
+    folder: &Path,
+    places: &Places,
+) -> Result<String> {
+    let packaged = format!("\nExecStart=/usr/bin/{program}");
     // systemd expands %h itself, whatever characters the home's path has.
-    let below = places.lib.strip_prefix(&places.home)?;
-    let installed = format!("\nExecStart=%h/{}/workload-guardd\n", below.display());
+    let below = folder.strip_prefix(&places.home)?;
+    let installed = format!("\nExecStart=%h/{}/{program}", below.display());
+    // A longer name may begin alike.
+    let ends = |(at, _): (usize, &str)| text[at + packaged.len()..].starts_with([' ', '\n']);
     anyhow::ensure!(
-        unit.matches(PACKAGED).count() == 1,
-        "{}: the line {:?} is missing",
-        super::UNIT,
-        PACKAGED.trim()
+        text.match_indices(&packaged)
+            .filter(|found| ends(*found))
+            .count()
+            == 1,
+        "{unit}: the line {:?} is missing",
+        packaged.trim()
     );
-    Ok(unit.replace(PACKAGED, &installed))
+    Ok(text.replace(&packaged, &installed))
 }
 
 #[cfg(test)]
@@ -154,24 +174,37 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_unit_starts_the_installed_daemon() {
+    fn the_unit_starts_the_installed_program() {
         let places = Places::new(|name| (name == "HOME").then(|| "/home/a b".into())).unwrap();
+        let with = |unit: &str| with_program("x", unit, "workload-guardd", &places.lib, &places);
         let unit = "[Service]\nExecStart=/usr/bin/workload-guardd\nRestart=on-failure\n";
         assert_eq!(
-            with_daemon(unit, &places).unwrap(),
+            with(unit).unwrap(),
             "[Service]\nExecStart=%h/.local/lib/linux-workload-guard/workload-guardd\nRestart=on-failure\n"
         );
-        assert!(with_daemon("[Service]\nExecStart=/opt/x\n", &places).is_err());
+        assert!(with("[Service]\nExecStart=/opt/x\n").is_err());
+        assert!(with("[Service]\nExecStart=/usr/bin/workload-guardd2\n").is_err());
     }
 
     #[test]
-    fn the_shipped_unit_has_the_line_that_is_rewritten() {
-        let shipped = include_str!("../../../../units/user/workload-guard.service");
+    fn the_shipped_units_have_the_line_that_is_rewritten() {
         let places = Places::new(|name| (name == "HOME").then(|| "/home/dev".into())).unwrap();
-        assert!(
-            with_daemon(shipped, &places)
-                .unwrap()
-                .contains("ExecStart=%h/.local/lib/")
-        );
+        for (text, program, folder, installed) in [
+            (
+                include_str!("../../../../units/user/workload-guard.service"),
+                "workload-guardd",
+                &places.lib,
+                "\nExecStart=%h/.local/lib/linux-workload-guard/workload-guardd\n",
+            ),
+            (
+                include_str!("../../../../units/user/workload-guard-metrics.service"),
+                "workload-guard",
+                &places.bin,
+                "\nExecStart=%h/.local/bin/workload-guard metrics --output ${FILE}\n",
+            ),
+        ] {
+            let text = with_program("x", text, program, folder, &places).unwrap();
+            assert!(text.contains(installed), "{text}");
+        }
     }
 }

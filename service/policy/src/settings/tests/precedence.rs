@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use crate::budget::{Amount, Budget};
 
-use super::super::variables::{NOT_SUPPORTED, PREFIX};
 use super::super::{Settings, Sources, load};
 use super::{env, file, good, layer, origin};
 
@@ -64,21 +63,6 @@ fn the_accelerated_settings_of_the_measurements_only_warn() {
         "{:?}",
         loaded.warnings
     );
-}
-
-#[test]
-fn a_variable_of_a_later_feature_is_ignored_with_a_warning() {
-    for name in NOT_SUPPORTED {
-        let variable = format!("{PREFIX}{name}");
-        let loaded = good(&env(&[(&variable, "true")]));
-        assert_eq!(loaded.settings, Settings::default());
-        assert_eq!(
-            loaded.warnings,
-            [format!(
-                "{variable} is not supported in this version, ignored"
-            )]
-        );
-    }
 }
 
 #[test]
