@@ -3,17 +3,14 @@
 use std::collections::HashMap;
 
 use futures::try_join;
-use guard_insight::profile::Profile;
 use workload_guard_dbus::Guard1Proxy;
 use workload_guard_dbus::types::{
     ClassRow, HoldRow, SettingRow, StatisticsRow, WatchedRow, WorkloadRow,
 };
-
-use guard_insight::profile::Profile;
 use zvariant::OwnedValue;
 
 use crate::error::CliError;
-use crate::insight::{self, Diagnosis, History};
+use crate::insight::{self, InsightAnswer};
 use crate::plan::Call;
 use crate::quota::{self, Quota};
 
@@ -89,14 +86,6 @@ pub enum Answer {
     Explained(Box<Explained>),
     /// To [`Call::Stats`].
     Stats(Stats),
-    /// To [`Call::History`].
-    History(Box<History>),
-    /// To [`Call::Diagnose`].
-    Diagnosis(Diagnosis),
-    /// To [`Call::Profile`].
-    Profile(Box<Profile>),
-    /// To [`Call::Metrics`] and [`Call::Report`].
-    Text(String),
     /// To [`Call::Config`].
     Settings(Vec<SettingRow>),
     /// To [`Call::Watched`] and [`Call::Watch`].
@@ -121,6 +110,8 @@ pub enum Answer {
     },
     /// To [`Call::Release`]: the control group that the processes are in now.
     Released(String),
+    /// To [`Call::Insight`].
+    Insight(InsightAnswer),
     /// To [`Call::Hold`].
     Hold(HoldAnswer),
 }
@@ -138,29 +129,6 @@ pub async fn perform(guard: &Guard1Proxy<'_>, call: &Call) -> Result<Answer, Cli
             }))
         }
         Call::Stats { .. } => Answer::Stats(stats(guard).await?),
-        Call::History { .. } => Answer::History(Box::new(
-            insight::history(guard.inner().connection()).await?,
-        )),
-        Call::Diagnose { .. } => {
-            Answer::Diagnosis(insight::diagnose(guard.inner().connection()).await?)
-        }
-        Call::Profile {
-            duration, samples, ..
-        } => {
-            let bus = guard.inner().connection();
-            Answer::Profile(Box::new(insight::profile(bus, *duration, *samples).await?))
-        }
-        Call::Report { html } => {
-            let bus = guard.inner().connection();
-            let (history, diagnosis) =
-                (insight::history(bus).await?, insight::diagnose(bus).await?);
-            let page = crate::render::report::html(&history, &diagnosis, &guard.version().await?);
-            insight::write(html, &page)?;
-            Answer::Text(format!("written to {}\n", html.display()))
-        }
-        Call::Metrics { output } => {
-            Answer::Text(insight::metrics(guard.inner().connection(), output.as_deref()).await?)
-        }
         Call::Config { .. } => Answer::Settings(guard.settings().await?),
         Call::Watched { .. } => Answer::Watched {
             rows: guard.watched().await?,
@@ -201,6 +169,7 @@ pub async fn perform(guard: &Guard1Proxy<'_>, call: &Call) -> Result<Answer, Cli
                 class: class.clone(),
             }
         }
+        Call::Insight(call) => Answer::Insight(insight::perform(guard, call).await?),
         Call::Hold(call) => Answer::Hold(holds::perform(guard, call).await?),
         Call::Release { pid } => Answer::Released(guard.release(*pid).await?),
     })

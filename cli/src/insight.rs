@@ -1,4 +1,4 @@
-//! Asks for what happened: `history`, `diagnose`, `metrics`.
+//! Asks for what happened, and why: `history`, `diagnose`, `profile`, `report`, `metrics`.
 
 use std::fs;
 use std::io::{self, IsTerminal, Write};
@@ -13,11 +13,13 @@ use guard_insight::snapshot::Snapshot;
 use guard_insight::summary::Summary;
 use workload_guard_dbus::dict::to_json;
 use workload_guard_dbus::history1::{FindingRow, ShareRow};
-use workload_guard_dbus::{History1Proxy, Profile1Proxy};
+use workload_guard_dbus::{Guard1Proxy, History1Proxy, Profile1Proxy};
 use zbus::Connection;
 use zbus::proxy::CacheProperties;
 
 use crate::error::CliError;
+use crate::plan::InsightCall;
+use crate::render;
 
 const HOUR: u32 = 3600;
 /// The stretches that are added up.
@@ -49,6 +51,43 @@ pub struct Diagnosis {
     pub findings: Vec<FindingRow>,
 }
 
+/// What the guard said.
+#[derive(Clone, Debug)]
+pub enum InsightAnswer {
+    /// To [`InsightCall::History`].
+    History(Box<History>),
+    /// To [`InsightCall::Diagnose`].
+    Diagnosis(Diagnosis),
+    /// To [`InsightCall::Profile`].
+    Profile(Box<Profile>),
+    /// To [`InsightCall::Metrics`] and [`InsightCall::Report`].
+    Text(String),
+}
+
+/// Carries out `call`.
+pub async fn perform(
+    guard: &Guard1Proxy<'_>,
+    call: &InsightCall,
+) -> Result<InsightAnswer, CliError> {
+    let bus = guard.inner().connection();
+    Ok(match call {
+        InsightCall::History { .. } => InsightAnswer::History(Box::new(history(bus).await?)),
+        InsightCall::Diagnose { .. } => InsightAnswer::Diagnosis(diagnose(bus).await?),
+        InsightCall::Profile {
+            duration, samples, ..
+        } => InsightAnswer::Profile(Box::new(profile(bus, *duration, *samples).await?)),
+        InsightCall::Report { html } => {
+            let (history, diagnosis) = (history(bus).await?, diagnose(bus).await?);
+            let page = render::report::html(&history, &diagnosis, &guard.version().await?);
+            write(html, &page)?;
+            InsightAnswer::Text(format!("written to {}\n", html.display()))
+        }
+        InsightCall::Metrics { output } => {
+            InsightAnswer::Text(metrics(bus, output.as_deref()).await?)
+        }
+    })
+}
+
 async fn proxy(bus: &Connection) -> Result<History1Proxy<'static>, CliError> {
     Ok(History1Proxy::builder(bus)
         .cache_properties(CacheProperties::No)
@@ -57,7 +96,7 @@ async fn proxy(bus: &Connection) -> Result<History1Proxy<'static>, CliError> {
 }
 
 /// The last day.
-pub async fn history(bus: &Connection) -> Result<History, CliError> {
+async fn history(bus: &Connection) -> Result<History, CliError> {
     let proxy = proxy(bus).await?;
     let now = SystemTime::now()
         .duration_since(UNIX_EPOCH)
@@ -83,7 +122,7 @@ pub async fn history(bus: &Connection) -> Result<History, CliError> {
 }
 
 /// The last hour.
-pub async fn diagnose(bus: &Connection) -> Result<Diagnosis, CliError> {
+async fn diagnose(bus: &Connection) -> Result<Diagnosis, CliError> {
     let (pressure, pressure_text, attribution, findings) = proxy(bus).await?.diagnose().await?;
     Ok(Diagnosis {
         pressure,
@@ -94,11 +133,7 @@ pub async fn diagnose(bus: &Connection) -> Result<Diagnosis, CliError> {
 }
 
 /// A look of some seconds; on a terminal it tells how far it is.
-pub async fn profile(
-    bus: &Connection,
-    duration: Duration,
-    samples: u32,
-) -> Result<Profile, CliError> {
+async fn profile(bus: &Connection, duration: Duration, samples: u32) -> Result<Profile, CliError> {
     let proxy = Profile1Proxy::builder(bus)
         .cache_properties(CacheProperties::No)
         .build()
@@ -123,7 +158,7 @@ pub async fn profile(
 }
 
 /// The text, or where it was written to.
-pub async fn metrics(bus: &Connection, output: Option<&Path>) -> Result<String, CliError> {
+async fn metrics(bus: &Connection, output: Option<&Path>) -> Result<String, CliError> {
     let text = proxy(bus).await?.metrics().await?;
     let Some(path) = output else { return Ok(text) };
     write(path, &text)?;
@@ -131,7 +166,7 @@ pub async fn metrics(bus: &Connection, output: Option<&Path>) -> Result<String, 
 }
 
 /// Writes a file; the error names it.
-pub fn write(path: &Path, text: &str) -> Result<(), CliError> {
+fn write(path: &Path, text: &str) -> Result<(), CliError> {
     replace(path, text.as_bytes())
         .map_err(|error| CliError::Failed(format!("{} cannot be written: {error}", path.display())))
 }

@@ -10,6 +10,10 @@ use crate::args::{
     BenchCommand, Command, ConfigAction, HoldCommand, QuotaAction, RulesAction, TermsArgs,
 };
 
+mod insight;
+
+pub use insight::InsightCall;
+
 /// The class of `run`.
 pub const HEAVY: &str = "heavy";
 /// The class of `protect`.
@@ -64,35 +68,6 @@ pub enum Call {
     Stats {
         /// As JSON.
         json: bool,
-    },
-    /// The last day.
-    History {
-        /// As JSON.
-        json: bool,
-    },
-    /// What the last hour and the machine tell.
-    Diagnose {
-        /// As JSON.
-        json: bool,
-    },
-    /// The last day as a page.
-    Report {
-        /// Where to.
-        html: PathBuf,
-    },
-    /// A look of some seconds.
-    Profile {
-        /// How long.
-        duration: Duration,
-        /// How many wakeups are timed.
-        samples: u32,
-        /// As JSON.
-        json: bool,
-    },
-    /// The text for a monitoring system.
-    Metrics {
-        /// Where to; none for stdout.
-        output: Option<PathBuf>,
     },
     /// Every setting.
     Config {
@@ -152,6 +127,8 @@ pub enum Call {
     },
     /// About holds.
     Hold(HoldCall),
+    /// About what happened.
+    Insight(InsightCall),
 }
 
 /// What is asked about holds.
@@ -205,13 +182,16 @@ impl Call {
     /// How long the guard takes for it by its nature.
     pub fn takes(&self) -> Duration {
         match self {
-            Call::Profile { duration, .. } => *duration,
+            Call::Insight(InsightCall::Profile { duration, .. }) => *duration,
             _ => Duration::ZERO,
         }
     }
 
     /// Whether the answer is to be printed as JSON.
     pub fn json(&self) -> bool {
+        if let Call::Insight(call) = self {
+            return call.json();
+        }
         matches!(
             self,
             Call::Status { json: true, .. }
@@ -222,9 +202,6 @@ impl Call {
                 | Call::Watch { json: true, .. }
                 | Call::Hold(HoldCall::List { json: true })
                 | Call::Quota { json: true }
-                | Call::History { json: true }
-                | Call::Diagnose { json: true }
-                | Call::Profile { json: true, .. }
         )
     }
 
@@ -253,20 +230,7 @@ pub fn plan(command: Command, shell: Option<&OsStr>) -> Plan {
         Command::Status { json, follow } => Plan::Call(Call::Status { json, follow }),
         Command::Explain { pid, json } => Plan::Call(Call::Explain { pid, json }),
         Command::Stats { json } => Plan::Call(Call::Stats { json }),
-        Command::History { json } => Plan::Call(Call::History { json }),
-        Command::Diagnose { json } => Plan::Call(Call::Diagnose { json }),
-        Command::Report { html } => Plan::Call(Call::Report { html }),
-        Command::Profile {
-            duration,
-            samples,
-            json,
-        } => Plan::Call(Call::Profile {
-            // The guard says what it takes; nothing longer than a day comes that far.
-            duration: Duration::try_from_secs_f64(duration.min(86_400.0)).unwrap_or_default(),
-            samples,
-            json,
-        }),
-        Command::Metrics { output } => Plan::Call(Call::Metrics { output }),
+        Command::Insight(command) => Plan::Call(Call::Insight(insight::plan(command))),
         Command::Config { json, action: None } => Plan::Call(Call::Config { json }),
         Command::Config {
             action: Some(ConfigAction::Check { files }),

@@ -20,6 +20,7 @@ pub use style::Style;
 
 use crate::call::{Answer, Status};
 use crate::follow::News;
+use crate::insight::InsightAnswer;
 
 /// What is true when following begins.
 pub fn first(status: &Status, json: bool, style: &Style) -> String {
@@ -43,13 +44,6 @@ pub fn answer(answer: &Answer, json: bool, style: &Style) -> String {
         Answer::Explained(told) => explain::text(told, style),
         Answer::Stats(answer) if json => stats::json(answer),
         Answer::Stats(answer) => stats::text(answer, style),
-        Answer::History(history) if json => history::json(history),
-        Answer::History(history) => history::text(history, style),
-        Answer::Diagnosis(found) if json => diagnose::json(found),
-        Answer::Diagnosis(found) => diagnose::text(found, style),
-        Answer::Profile(found) if json => to_json(found),
-        Answer::Profile(found) => profile::text(found, style),
-        Answer::Text(text) => text.clone(),
         Answer::Settings(rows) if json => config::json(rows),
         Answer::Settings(rows) => config::text(rows, style),
         Answer::Watched { rows, .. } if json => watch::json(rows),
@@ -64,8 +58,21 @@ pub fn answer(answer: &Answer, json: bool, style: &Style) -> String {
         Answer::Moved { pids, class } => {
             format!("{pids} processes and their descendants are in {class}\n")
         }
+        Answer::Insight(answer) => insight(answer, json, style),
         Answer::Hold(answer) => holds::answer(answer, json, style),
         Answer::Released(cgroup) => format!("back in {cgroup}\n"),
+    }
+}
+
+fn insight(answer: &InsightAnswer, json: bool, style: &Style) -> String {
+    match answer {
+        InsightAnswer::History(history) if json => history::json(history),
+        InsightAnswer::History(history) => history::text(history, style),
+        InsightAnswer::Diagnosis(found) if json => diagnose::json(found),
+        InsightAnswer::Diagnosis(found) => diagnose::text(found, style),
+        InsightAnswer::Profile(found) if json => to_json(found),
+        InsightAnswer::Profile(found) => profile::text(found, style),
+        InsightAnswer::Text(text) => text.clone(),
     }
 }
 

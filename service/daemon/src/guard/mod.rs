@@ -16,7 +16,9 @@ mod quota;
 mod reconcile;
 mod requests;
 mod runner;
+mod sample;
 mod taken;
+mod wake;
 mod watch;
 
 use std::collections::{BTreeMap, HashMap};
@@ -26,25 +28,21 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use async_io::Timer;
-use futures::StreamExt;
 use futures::channel::mpsc::UnboundedReceiver;
 use futures_lite::future;
-use guard_policy::action::{Failure, Placement};
 use guard_policy::engine::Engine;
 use guard_policy::event::{Event, Ticket};
 use guard_policy::holds::HoldEvent;
 use guard_policy::id::Moment;
-use guard_policy::printable::command_line;
 use guard_system::cgroup::CgroupFs;
 use guard_system::clock;
 use guard_system::mover::Mover;
 use guard_system::proc::ProcFs;
 use guard_system::sampler::Sampler;
-use guard_system::watch::{ManagerEvent, ManagerEvents};
+use guard_system::watch::ManagerEvent;
 use zbus::fdo::DBusProxy;
-use zvariant::OwnedObjectPath;
 
-use crate::bus::{Answer, Command, Commands};
+use crate::bus::{Command, Commands};
 use crate::config::Config;
 use crate::history::{History, Tally};
 use crate::hold_file::HoldFile;
@@ -62,52 +60,10 @@ use health::Health;
 use history::Snapshots;
 use holds::HoldAnswer;
 use learning::Learning;
-use moves::{Finished, Jobs};
+use moves::Jobs;
 use programs::Programs;
 use quota::Steering;
-
-/// What the loop waits for.
-enum Wake {
-    /// A sample, a health check or a watchdog ping is due.
-    Timer,
-    /// A caller wants something.
-    Command(Command),
-    /// A move or a recovery has ended.
-    Finished(Finished),
-    /// systemd said something.
-    Manager(ManagerEvent),
-    /// The kernel told of new programs, or cannot any more.
-    Programs(std::io::Result<guard_system::exec_events::Batch>),
-    /// A client that a hold is bound to has left the bus.
-    OwnerLeft(String),
-    /// Somebody may have changed the heavy slice's quota.
-    DropIns,
-    /// The bus connection is gone.
-    Disconnected,
-    /// SIGTERM or SIGINT.
-    Stop,
-}
-
-/// Who waits for the outcome of a wish.
-enum Waiting {
-    Placed(Answer<OwnedObjectPath>),
-    Released(Answer<String>),
-    Held(Answer<u64>),
-    Unheld(Answer<u32>),
-}
-
-impl Waiting {
-    fn refuse(self, failure: Failure) {
-        let error = crate::bus::error(failure);
-        // The caller may have left; then nobody waits.
-        match self {
-            Waiting::Placed(answer) => drop(answer.send(Err(error))),
-            Waiting::Released(answer) => drop(answer.send(Err(error))),
-            Waiting::Held(answer) => drop(answer.send(Err(error))),
-            Waiting::Unheld(answer) => drop(answer.send(Err(error))),
-        }
-    }
-}
+use wake::{Waiting, Wake};
 
 /// Everything that the loop owns.
 pub struct Guard {
@@ -253,17 +209,17 @@ impl Guard {
                 .flatten()
                 .fold(next_sample, Instant::min);
             let wake = future::or(
-                stop(&signals),
+                wake::stop(&signals),
                 future::or(
                     future::or(
-                        future::or(next_command(&mut commands), self.jobs.next()),
+                        future::or(wake::command(&mut commands), self.jobs.next()),
                         future::or(
                             async { Wake::OwnerLeft(self.owners.next().await) },
                             self.steering.drop_ins(),
                         ),
                     ),
                     future::or(
-                        next_event(&mut manager),
+                        wake::manager(&mut manager),
                         future::or(
                             async {
                                 Timer::at(due).await;
@@ -368,78 +324,6 @@ impl Guard {
         self.answer_about_holds();
     }
 
-    /// One look at what is watched.
-    async fn sample(&mut self) {
-        if self.slept() {
-            self.check_health().await;
-            self.reconcile_due = true;
-        }
-        self.refresh_health().await;
-        let parents = self.health.parent_cgroups(&self.config.settings);
-        let scopes: Vec<(String, String)> = self
-            .routes
-            .values()
-            .map(|Record { route, .. }| (route.unit.clone(), route.cgroup.clone()))
-            .collect();
-        let look = self.sampler.sample(&parents, &scopes);
-        let alive: std::collections::HashSet<&str> = look
-            .sample
-            .workloads
-            .iter()
-            .map(|usage| usage.unit.as_str())
-            .collect();
-        let gone: Vec<String> = scopes
-            .iter()
-            .filter(|(unit, _)| !alive.contains(unit.as_str()))
-            .map(|(unit, _)| unit.clone())
-            .collect();
-        for unit in gone {
-            self.gone(&unit).await;
-        }
-        self.read_commands();
-        self.consult_shadow(&look);
-        self.look_at_holds();
-        self.watched = look.watched;
-        self.scope_pids = look.scope_pids;
-        self.notice_taken_roots();
-        self.decide(Event::Sample(look.sample));
-        self.read_throttling();
-        self.keep_learned();
-        self.keep_history();
-    }
-
-    /// Whether the machine has slept since the last look.
-    fn slept(&mut self) -> bool {
-        let before = std::mem::replace(&mut self.asleep, clock::asleep());
-        let slept = self.asleep.saturating_sub(before);
-        if slept < SLEEP {
-            return false;
-        }
-        log::info!(
-            "the machine slept for {} s: looking at everything again",
-            slept.as_secs()
-        );
-        self.sampler.expect_moved();
-        true
-    }
-
-    /// Reads the commands of placed workloads again: who attaches itself goes on to execute another
-    /// program, as `workload-guard run` does.
-    fn read_commands(&mut self) {
-        for Record { route, .. } in self.routes.values_mut() {
-            if route.placement == Placement::Placed
-                && self.proc.is_alive(route.root).unwrap_or(false)
-                && let Ok(Some(argv)) = self.proc.argv(route.root.pid)
-                && !argv.is_empty()
-            {
-                let command = command_line(&argv);
-                if command != route.command {
-                    route.command = command;
-                }
-            }
-        }
-    }
-
     /// Lets the engine decide, and queues what follows.
     fn decide(&mut self, event: Event) {
         let now = self.now();
@@ -504,28 +388,5 @@ impl Guard {
     }
 }
 
-async fn stop(signals: &Signals) -> Wake {
-    if let Err(error) = signals.wait().await {
-        log::error!("signals cannot be read: {error}");
-    }
-    Wake::Stop
-}
-
-async fn next_command(commands: &mut UnboundedReceiver<Command>) -> Wake {
-    match commands.next().await {
-        Some(command) => Wake::Command(command),
-        None => Wake::Disconnected,
-    }
-}
-
-async fn next_event(manager: &mut ManagerEvents) -> Wake {
-    match manager.next().await {
-        Some(event) => Wake::Manager(event),
-        None => Wake::Disconnected,
-    }
-}
-
-/// The clocks differ by less without any sleep.
-const SLEEP: Duration = Duration::from_millis(500);
 /// How long between two looks at what budgets the kernel holds, and at slices that are missing.
 const HEALTH_INTERVAL: Duration = Duration::from_secs(30);
