@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use nix::sys::signal::Signal;
+use zbus::block_on;
 
 use super::{CONTAINER, Scenario};
 use crate::fuzz::{Report, Task};
@@ -106,6 +107,9 @@ pub(super) fn fuzz(session: &Session, calls: u64) -> Verdict {
         ensure!(now <= files, "{now}, before {files}");
         Ok(true)
     })?;
+    // A pause without a lease outlives its caller, and one of the calls may have been that.
+    let paused = block_on(guard.proxy().resume())?;
+    step(format_args!("{paused} pauses were left"));
     let load = load(&["spin", "--idle"]).start()?;
     guard.routed_by_load(load.pid)?;
     let recovered = guard.recovered_when_idle(load.pid)?;

@@ -41,10 +41,7 @@ pub const IMAGES_UNPRIVILEGED: &[Package] = &[MMDEBSTRAP, KEYRING, package("uidm
 pub const CONTAINER: &[Package] = &[package("systemd-container", "systemd-nspawn")];
 
 /// What the machine tier takes.
-pub const MACHINE: &[Package] = &[
-    package("qemu-system-x86", "qemu-system-x86_64"),
-    package("e2fsprogs", "mke2fs"),
-];
+pub const MACHINE: &[Package] = &[package("e2fsprogs", "mke2fs")];
 
 /// Makes sure that the packages are there.
 ///
@@ -98,23 +95,6 @@ fn install(names: &[&str]) -> Result<()> {
     if apt_get_install(&names, &["--no-remove"])?.is_ok() {
         return Ok(());
     }
-    // qemu-utils of another archive (backports) conflicts with the stable emulator: take the one of its version.
-    if names.iter().any(|name| name == "qemu-system-x86")
-        && let Some(version) = candidate("qemu-system-x86")?
-    {
-        progress::say(&format!(
-            "second try, with qemu-utils {version} to match qemu-system-x86"
-        ));
-        let mut pinned: Vec<String> = names
-            .iter()
-            .filter(|name| *name != "qemu-utils")
-            .cloned()
-            .collect();
-        pinned.push(format!("qemu-utils={version}"));
-        if apt_get_install(&pinned, &["--allow-downgrades"])?.is_ok() {
-            return Ok(());
-        }
-    }
     // A mirror may have dropped what the lists still name.
     update()?;
     if let Err(output) = apt_get_install(&names, &[])? {
@@ -165,22 +145,6 @@ fn apt_get(arguments: &[&str]) -> Result<Result<(), String>> {
     })
 }
 
-fn candidate(name: &str) -> Result<Option<String>> {
-    let policy = process::output_of(
-        Command::new("apt-cache")
-            .args(["policy", name])
-            .env("LC_ALL", "C"),
-    )?;
-    Ok(candidate_of(&policy))
-}
-
-fn candidate_of(policy: &str) -> Option<String> {
-    let version = policy
-        .lines()
-        .find_map(|line| line.trim().strip_prefix("Candidate: "))?;
-    (version != "(none)").then(|| version.to_owned())
-}
-
 /// Whether apt's lists exist and are younger than a week: older ones often name packages that are gone.
 fn lists_are_fresh(folder: &Path, now: SystemTime) -> bool {
     const WEEK: Duration = Duration::from_secs(7 * 24 * 3600);
@@ -212,15 +176,6 @@ mod tests {
             package("the-package", "no-such-program-anywhere"),
         ];
         assert_eq!(missing(&[NEEDED, &[]]), ["the-package"]);
-    }
-
-    #[test]
-    fn the_candidate_version_is_read_from_apt_cache_policy() {
-        let policy =
-            "qemu-system-x86:\n  Installed: (none)\n  Candidate: 1:7.2+dfsg-7\n  Version table:\n";
-        assert_eq!(candidate_of(policy).as_deref(), Some("1:7.2+dfsg-7"));
-        assert_eq!(candidate_of("x:\n  Candidate: (none)\n"), None);
-        assert_eq!(candidate_of(""), None);
     }
 
     #[test]

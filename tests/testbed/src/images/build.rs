@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
-use super::recipe::Recipe;
+use super::recipe::{Recipe, Variant};
 use crate::host;
 use crate::process::{self, Ended, shell_status};
 use crate::progress;
@@ -65,7 +65,10 @@ pub fn build(recipe: &Recipe, mirror: &str, target: &Path) -> Result<()> {
 fn arguments(recipe: &Recipe, root: bool) -> Vec<String> {
     let mut arguments: Vec<String> = vec![
         format!("--mode={}", if root { "root" } else { "unshare" }),
-        "--variant=minbase".into(),
+        match recipe.variant {
+            Variant::System => "--variant=minbase".into(),
+            Variant::Files => "--variant=extract".into(),
+        },
         "--format=directory".into(),
         r#"--aptopt=APT::Install-Recommends "false""#.into(),
         r#"--aptopt=Acquire::Retries "3""#.into(),

@@ -7,6 +7,7 @@ use anyhow::{Context, Result, bail};
 
 use super::command::Hardware;
 use super::disk::PayloadDisk;
+use super::emulator::Emulator;
 use super::qemu::Qemu;
 use super::snapshot::Snapshot;
 use crate::guest::{Guest, GuestSource, PAYLOAD_IN_GUEST, Payload};
@@ -53,7 +54,7 @@ impl Machines {
     pub fn open(cache: &Path, tree: &Path, hardware: Hardware, payload: &Payload) -> Result<Self> {
         Ok(Self {
             payload: PayloadDisk::with(payload.dir())?,
-            snapshot: Snapshot::ensure(cache, tree, hardware)?,
+            snapshot: Snapshot::ensure(cache, tree, hardware, &Emulator::ensure()?)?,
         })
     }
 

@@ -4,12 +4,13 @@
 //! scenario gets it restored from there, in two seconds, with a disk layer of its own that ends with it. The product
 //! comes on a second disk, so that a new build does not cost a boot.
 //!
-//! From the pure to the effects: `key` and `command` and `protocol` decide; `disk`, `qmp`, `qemu`, `channel` and `probe`
+//! From the pure to the effects: `key` and `command` and `protocol` decide; `disk`, `emulator`, `qmp`, `qemu`, `channel` and `probe`
 //! each do one thing; `snapshot` boots and saves, `guest` restores.
 
 mod channel;
 mod command;
 mod disk;
+mod emulator;
 mod guest;
 mod key;
 mod probe;

@@ -9,6 +9,7 @@ use anyhow::{Context, Result, bail};
 
 use super::command::{self, Accelerator, Hardware};
 use super::disk;
+use super::emulator::Emulator;
 use super::key::Key;
 use super::qemu::Qemu;
 use crate::progress;
@@ -18,7 +19,12 @@ const DEADLINE: Duration = Duration::from_secs(40);
 
 /// The fastest accelerator that works, tried with the kernel of the image in `tree`; the answer is kept in `cache` until
 /// the host boots again or has another QEMU.
-pub fn accelerator(cache: &Path, tree: &Path, qemu_version: &str) -> Result<Accelerator> {
+pub fn accelerator(
+    cache: &Path,
+    tree: &Path,
+    emulator: &Emulator,
+    qemu_version: &str,
+) -> Result<Accelerator> {
     if OpenOptions::new()
         .read(true)
         .write(true)
@@ -40,7 +46,7 @@ pub fn accelerator(cache: &Path, tree: &Path, qemu_version: &str) -> Result<Acce
     }
     let kernel = tempfile::tempdir().context("cannot create a temporary folder")?;
     disk::copy_kernel(tree, kernel.path())?;
-    let tried = boots(kernel.path(), Accelerator::Kvm);
+    let tried = boots(emulator, kernel.path(), Accelerator::Kvm);
     let (answer, accelerator) = match &tried {
         Ok(()) => ("works", Accelerator::Kvm),
         Err(_) => ("fails", Accelerator::Tcg),
@@ -57,8 +63,9 @@ pub fn accelerator(cache: &Path, tree: &Path, qemu_version: &str) -> Result<Acce
 }
 
 /// Boots the kernel in the folder `kernel` up to where it has nothing to go on with.
-fn boots(kernel: &Path, accelerator: Accelerator) -> Result<()> {
+fn boots(emulator: &Emulator, kernel: &Path, accelerator: Accelerator) -> Result<()> {
     let mut qemu = Qemu::start(
+        emulator,
         &command::kernel_only(Hardware::default(), accelerator),
         kernel,
     )?;

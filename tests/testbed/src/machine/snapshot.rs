@@ -6,7 +6,6 @@
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
@@ -14,11 +13,11 @@ use serde_json::json;
 
 use super::command::{self, Accelerator, Hardware, Purpose, STATE};
 use super::disk::{self, PayloadDisk};
+use super::emulator::Emulator;
 use super::key::Key;
 use super::probe;
-use super::qemu::{PROGRAM, Qemu};
+use super::qemu::Qemu;
 use crate::guest::PAYLOAD_IN_GUEST;
-use crate::process;
 use crate::progress;
 
 /// Bumped when the code here changes what a snapshot contains.
@@ -54,21 +53,27 @@ pub struct Snapshot {
     directory: PathBuf,
     hardware: Hardware,
     accelerator: Accelerator,
+    emulator: Emulator,
 }
 
 impl Snapshot {
     /// The snapshot of the machine with the root `tree`, saved now unless it is in the folder `cache` already.
     ///
     /// The folder name of `tree` has to be another one whenever its contents are.
-    pub fn ensure(cache: &Path, tree: &Path, hardware: Hardware) -> Result<Self> {
+    pub fn ensure(
+        cache: &Path,
+        tree: &Path,
+        hardware: Hardware,
+        emulator: &Emulator,
+    ) -> Result<Self> {
         fs::create_dir_all(cache)
             .with_context(|| format!("cannot create the cache folder {}", cache.display()))?;
-        let recipe = Recipe::of(tree, hardware)?;
-        let accelerator = probe::accelerator(cache, tree, &recipe.qemu)?;
-        match Self::ensure_with(cache, tree, &recipe, accelerator) {
+        let recipe = Recipe::of(tree, hardware, emulator)?;
+        let accelerator = probe::accelerator(cache, tree, emulator, &recipe.qemu)?;
+        match Self::ensure_with(cache, tree, &recipe, accelerator, emulator) {
             Err(error) if accelerator == Accelerator::Kvm => {
                 progress::say(&format!("machine: no boot with {accelerator}: {error:#}"));
-                Self::ensure_with(cache, tree, &recipe, Accelerator::Tcg)
+                Self::ensure_with(cache, tree, &recipe, Accelerator::Tcg, emulator)
             }
             result => result,
         }
@@ -79,11 +84,13 @@ impl Snapshot {
         tree: &Path,
         recipe: &Recipe,
         accelerator: Accelerator,
+        emulator: &Emulator,
     ) -> Result<Self> {
         let snapshot = Self {
             directory: cache.join(recipe.name(accelerator)),
             hardware: recipe.hardware,
             accelerator,
+            emulator: emulator.clone(),
         };
         if snapshot.directory.is_dir() {
             return Ok(snapshot);
@@ -163,7 +170,7 @@ impl Snapshot {
 
     fn start(&self, purpose: Purpose, directory: &Path, payload: &PayloadDisk) -> Result<Qemu> {
         let arguments = command::machine(self.hardware, self.accelerator, purpose, &payload.path());
-        Qemu::start(&arguments, directory)
+        Qemu::start(&self.emulator, &arguments, directory)
     }
 }
 
@@ -206,14 +213,14 @@ struct Recipe {
 }
 
 impl Recipe {
-    fn of(tree: &Path, hardware: Hardware) -> Result<Self> {
+    fn of(tree: &Path, hardware: Hardware, emulator: &Emulator) -> Result<Self> {
         let image = tree
             .file_name()
             .with_context(|| format!("{} is not an image's folder", tree.display()))?;
         Ok(Self {
             image: image.to_string_lossy().into_owned(),
             hardware,
-            qemu: process::output_of(Command::new(PROGRAM).arg("--version"))?,
+            qemu: emulator.version()?,
             host_cpu: cpu_model(&fs::read_to_string("/proc/cpuinfo").unwrap_or_default()),
         })
     }

@@ -1,11 +1,14 @@
 //! What the tier promises, tried on real machines: `cargo test -p testbed --features machine-tests machine::tests`.
 
 use std::fs;
+use std::path::Path;
 use std::time::Duration;
 
 use tempfile::TempDir;
 
+use super::emulator::Emulator;
 use super::guest::Machine;
+use super::qemu::Qemu;
 use super::{Hardware, Machines};
 use crate::guest::{Guest, PAYLOAD_IN_GUEST, Payload};
 use crate::host::packages;
@@ -118,4 +121,16 @@ fn a_machine_that_dies_says_so_and_leaves_its_console() {
     );
     let report = machine.journal().unwrap();
     assert!(report.contains("sysrq"), "{report}");
+}
+
+#[test]
+fn a_start_that_fails_says_why() {
+    let emulator = Emulator::ensure().unwrap();
+    let error =
+        Qemu::start(&emulator, &["--no-such-option".to_owned()], Path::new("/")).unwrap_err();
+    let text = format!("{error:#}");
+    assert!(
+        text.contains("QEMU of") && text.contains("no-such-option"),
+        "{text}"
+    );
 }
