@@ -24,6 +24,18 @@ const COMMON: &[&str] = &[
     "python3-dbus",
     // Its parser judges what `workload-guard metrics` prints.
     "python3-prometheus-client",
+    // What a desktop app written in Python does.
+    "python3-gi",
+    // Shells whose completions are tried, and what reads manual pages.
+    "bash-completion",
+    "zsh",
+    "fish",
+    "man-db",
+    "mandoc",
+    // Another machine is reached by ssh, a container by machined.
+    "openssh-server",
+    "openssh-client",
+    "systemd-container",
 ];
 
 /// A real C build, for the demo: compiler, libc headers, make.
@@ -64,6 +76,10 @@ printf '%.32s\n' "$(cat /proc/sys/kernel/random/uuid | tr -d -)" > /etc/machine-
 # Nothing may start on its own while a scenario measures.
 systemctl mask --quiet apt-daily.timer apt-daily-upgrade.timer dpkg-db-backup.timer e2scrub_all.timer \
   fstrim.timer systemd-tmpfiles-clean.timer
+# A scenario that wants an sshd starts its own.
+systemctl mask --quiet ssh.service ssh.socket
+mkdir -p /etc/systemd/system-generators
+ln -s /dev/null /etc/systemd/system-generators/systemd-ssh-generator
 # A failure report needs the whole journal.
 mkdir -p /etc/systemd/journald.conf.d
 printf '[Journal]\nStorage=volatile\nRateLimitIntervalSec=0\nForwardToConsole=no\n' \
