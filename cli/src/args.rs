@@ -320,6 +320,12 @@ pub enum ConfigAction {
         #[arg(value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
         files: Vec<PathBuf>,
     },
+    /// Print as a settings file what the workload-guard.env of the Python original sets
+    Import {
+        /// That file
+        #[arg(value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
+        file: PathBuf,
+    },
 }
 
 /// `workload-guard rules …`

@@ -1,6 +1,6 @@
 //! What needs no bus.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::CommandFactory;
 use guard_files::Texts;
@@ -24,6 +24,7 @@ pub fn run(what: &Offline) -> Result<String, CliError> {
             .map_err(|error| CliError::Failed(format!("the manual cannot be generated: {error}")))
             .and_then(as_text),
         Offline::CheckConfig(paths) => check(&texts(paths)?),
+        Offline::ImportConfig(path) => import(path),
         Offline::TestRule(argv) => test_rule(&texts(&[])?, argv),
     }
 }
@@ -86,6 +87,19 @@ fn check(texts: &Texts) -> Result<String, CliError> {
             .map(|warning| format!("warning: {warning}\n")),
     );
     Ok(text)
+}
+
+/// The text goes to stdout, where a file is made of it; what is left out is told beside.
+fn import(path: &Path) -> Result<String, CliError> {
+    let origin = path.display().to_string();
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| CliError::Failed(format!("cannot read {origin}: {error}")))?;
+    let imported = settings::import::import(&origin, &text)
+        .map_err(|errors| CliError::Failed(errors.to_string()))?;
+    for note in &imported.notes {
+        eprintln!("note: {note}");
+    }
+    Ok(imported.text)
 }
 
 fn test_rule(texts: &Texts, argv: &[String]) -> Result<String, CliError> {

@@ -37,6 +37,8 @@ pub enum Plan {
 pub enum Offline {
     /// Check these settings files; when there are none, those that the guard would read.
     CheckConfig(Vec<PathBuf>),
+    /// What this environment file sets, as a settings file.
+    ImportConfig(PathBuf),
     /// Which rule matches this command?
     TestRule(Vec<String>),
     /// Print the version.
@@ -236,6 +238,10 @@ pub fn plan(command: Command, shell: Option<&OsStr>) -> Plan {
             action: Some(ConfigAction::Check { files }),
             ..
         } => Plan::Offline(Offline::CheckConfig(files)),
+        Command::Config {
+            action: Some(ConfigAction::Import { file }),
+            ..
+        } => Plan::Offline(Offline::ImportConfig(file)),
         Command::Watch { units, json, .. } if units.is_empty() => {
             Plan::Call(Call::Watched { json })
         }

@@ -179,6 +179,9 @@ pub enum BenchCommand {
         /// Print JSON
         #[arg(long)]
         json: bool,
+        /// Print instead a machine file that says what the machine.conf of the older tools says
+        #[arg(long, value_name = "FILE", conflicts_with = "json", value_hint = clap::ValueHint::FilePath)]
+        import: Option<PathBuf>,
     },
     /// Print the profile that this boot is in; status 1 on a normal boot
     Which,

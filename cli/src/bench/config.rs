@@ -1,5 +1,7 @@
 //! `bench config`.
 
+use std::path::Path;
+
 use bench_profile::cpus::CpuSet;
 use bench_profile::machine::{Machine, Reasons, render};
 use bench_system::machine::FILE;
@@ -40,6 +42,18 @@ pub fn run(root: &Root, json: bool) -> Result<u8, CliError> {
         text(&view)
     };
     crate::print(&text).map(|()| 0)
+}
+
+/// Prints what the older tools' description of a machine says as one of ours; what is left out is told beside.
+pub fn import(path: &Path) -> Result<u8, CliError> {
+    let origin = path.display().to_string();
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| CliError::Failed(format!("cannot read {origin}: {error}")))?;
+    let imported = bench_profile::machine::import(&origin, &text).map_err(machine::failed)?;
+    for note in &imported.notes {
+        eprintln!("note: {note}");
+    }
+    crate::print(&imported.text).map(|()| 0)
 }
 
 fn masks(machine: &Machine) -> Vec<Mask> {

@@ -60,7 +60,10 @@ fn perform(command: &BenchCommand) -> Result<u8, CliError> {
             json,
         } => canary::run(&root, cpus.as_ref(), *divisor, *json),
         BenchCommand::Plan { json } => plan::run(&root, *json),
-        BenchCommand::Config { json } => config::run(&root, *json),
+        BenchCommand::Config {
+            import: Some(file), ..
+        } => config::import(file),
+        BenchCommand::Config { json, .. } => config::run(&root, *json),
         BenchCommand::Which => which(&root),
     }
 }

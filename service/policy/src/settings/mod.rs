@@ -6,6 +6,7 @@
 
 mod check;
 mod class_keys;
+pub mod import;
 mod keys;
 mod kind;
 mod layers;

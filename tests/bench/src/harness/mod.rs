@@ -5,6 +5,9 @@
 #[path = "../../../guard/src/harness/command.rs"]
 pub mod command;
 #[allow(dead_code)]
+#[path = "../../../guard/src/harness/files.rs"]
+pub mod files;
+#[allow(dead_code)]
 #[path = "../../../guard/src/harness/outcome.rs"]
 pub mod outcome;
 #[allow(dead_code)]

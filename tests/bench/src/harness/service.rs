@@ -1,9 +1,9 @@
 //! The bench service in a guest: installed as a package would, set up otherwise for one scenario.
 
-use std::os::unix::fs::symlink;
 use std::path::Path;
+use std::process::Command;
 
-use anyhow::{Context, Result};
+use anyhow::{Result, ensure};
 
 use super::command;
 
@@ -14,44 +14,14 @@ pub const UNIT: &str = "bench-prepd.service";
 /// Its own settings for one scenario.
 const DROP_IN: &str = "/etc/systemd/system/bench-prepd.service.d/scenario.conf";
 
-/// Programs, which `/usr/bin` links to.
-const PROGRAMS: [&str; 2] = ["workload-guard", "bench-prepd"];
-/// Files of the payload, and the folders that they belong in.
-const FILES: [(&str, &str); 5] = [
-    (
-        "units/system/bench-prepd.service",
-        "/usr/lib/systemd/system",
-    ),
-    ("units/system/bench-prep.service", "/usr/lib/systemd/system"),
-    (
-        "units/system/dbus-1/org.workloadguard.BenchPrep1.conf",
-        "/usr/share/dbus-1/system.d",
-    ),
-    (
-        "units/system/dbus-1/org.workloadguard.BenchPrep1.service",
-        "/usr/share/dbus-1/system-services",
-    ),
-    (
-        "polkit/org.workloadguard.policy",
-        "/usr/share/polkit-1/actions",
-    ),
-];
-
 /// Installs it; nothing runs yet.
 pub fn install() -> Result<()> {
-    for program in PROGRAMS {
-        symlink(
-            format!("{PAYLOAD}/{program}"),
-            format!("/usr/bin/{program}"),
-        )
-        .with_context(|| format!("/usr/bin/{program}"))?;
-    }
-    for (file, folder) in FILES {
-        std::fs::create_dir_all(folder)?;
-        let name = Path::new(file).file_name().expect("a file");
-        std::fs::copy(Path::new(PAYLOAD).join(file), Path::new(folder).join(name))
-            .with_context(|| format!("{file} to {folder}"))?;
-    }
+    let ended = command::finish(
+        Command::new(format!("{PAYLOAD}/xtask"))
+            .args(["install", "--system", "--prefix=/usr", "--dist", PAYLOAD])
+            .env("DESTDIR", "/"),
+    )?;
+    ensure!(ended.status == 0, "it is not installed: {}", ended.said());
     reload()?;
     // dbus-daemon sees new files in these folders by itself; dbus-broker does not.
     command::ok(&[

@@ -59,6 +59,7 @@ scenarios! {
     bench_bus_asks_who_calls,
     bench_bus_one_change_at_a_time,
     bench_canary_both_ways,
+    bench_install_and_uninstall,
     bench_prep_at_boot,
     bench_run_audits_interrupts,
     bench_service_ends_when_idle,

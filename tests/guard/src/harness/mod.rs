@@ -4,6 +4,7 @@ pub mod bus_calls;
 pub mod cgroup;
 pub mod command;
 pub mod dice;
+pub mod files;
 pub mod guard;
 pub mod home;
 pub mod journal;

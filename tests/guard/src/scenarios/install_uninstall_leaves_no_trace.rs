@@ -63,6 +63,8 @@ fn run(session: &Session) -> Verdict {
     // With a workload, which must not be lost.
     let load = load(&["spin", "--idle"]).slice("app.slice").start()?;
     guard.attach(&[load.pid], "heavy", "")?;
+    // Enabled by hand, as its unit says.
+    units::systemctl(&["enable", "--now", "workload-guard-metrics.timer"])?;
     step(uninstall_product(&[])?);
     ensure!(proc::alive(load.pid), "the uninstall ended the user's work");
     drop(load);

@@ -105,7 +105,7 @@ scenarios! {
     units_verify_clean,
     degraded_without_cpu_controller,
     install_uninstall_leaves_no_trace,
-    install_refuses_python_original,
+    install_replaces_python_original,
     cli_status_json,
     history_and_diagnosis,
     cli_run_exit_status_and_terminal,

@@ -1,44 +1,44 @@
 //! What is installed: a folder that was laid out, or what the checkout builds.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 
+use super::layout::{self, Part};
 use crate::payload::{Workspace, cargo};
 
 /// Where the parts lie.
 #[derive(Clone, Debug)]
 pub struct Dist {
     programs: PathBuf,
-    units: PathBuf,
-    config: PathBuf,
+    data: PathBuf,
 }
 
 impl Dist {
-    /// A folder with the programs, `units/` and `config/`.
+    /// A folder with the programs and the checkout's folders of data (`units`, `config`, `polkit`).
     pub fn at(folder: &Path) -> Result<Dist> {
         let folder = folder
             .canonicalize()
             .with_context(|| format!("cannot find {}", folder.display()))?;
         Ok(Dist {
-            units: folder.join("units/user"),
-            config: folder.join("config"),
+            data: folder.clone(),
             programs: folder,
         })
     }
 
-    /// Builds the release programs of the workspace that we are in.
-    pub fn build() -> Result<Dist> {
+    /// Builds the release programs of these parts of the workspace that we are in.
+    pub fn build(parts: &[Part]) -> Result<Dist> {
         let workspace = Workspace::locate()?;
         let status = cargo()
-            .args([
-                "build",
-                "--release",
-                "--package=workload-guard",
-                "--package=workload-guardd",
-            ])
+            .args(["build", "--release"])
+            .args(
+                layout::programs(parts)
+                    .iter()
+                    .map(|name| format!("--package={name}")),
+            )
             .current_dir(&workspace.workspace_root)
             .stdin(Stdio::null())
             .status()
@@ -50,8 +50,7 @@ impl Dist {
         }
         Ok(Dist {
             programs: workspace.target_directory.join("release"),
-            units: workspace.workspace_root.join("units/user"),
-            config: workspace.workspace_root.join("config"),
+            data: workspace.workspace_root,
         })
     }
 
@@ -60,19 +59,14 @@ impl Dist {
         read(&self.programs.join(name))
     }
 
-    /// A file of `units/user`.
-    pub fn unit(&self, name: &str) -> Result<Vec<u8>> {
-        read(&self.units.join(name))
-    }
-
-    /// The settings that a first installation gets.
-    pub fn default_settings(&self) -> Result<Vec<u8>> {
-        read(&self.config.join("guard.toml"))
+    /// A file of the checkout.
+    pub fn data(&self, path: &str) -> Result<Vec<u8>> {
+        read(&self.data.join(path))
     }
 
     /// What the command line prints when called with `args`: its manual and completions. This also tells, before
     /// anything changes, whether the program runs here at all.
-    pub fn ask_cli(&self, args: &[&str]) -> Result<Vec<u8>> {
+    pub fn ask_cli<S: AsRef<OsStr>>(&self, args: &[S]) -> Result<Vec<u8>> {
         let program = self.programs.join("workload-guard");
         let output = Command::new(&program)
             .args(args)
@@ -80,10 +74,14 @@ impl Dist {
             .output()
             .with_context(|| format!("{} does not run here", program.display()))?;
         if !output.status.success() {
+            let words: Vec<_> = args
+                .iter()
+                .map(|word| word.as_ref().to_string_lossy())
+                .collect();
             bail!(
                 "{} {} failed ({}): {}",
                 program.display(),
-                args.join(" "),
+                words.join(" "),
                 output.status,
                 String::from_utf8_lossy(&output.stderr).trim()
             );

@@ -1,11 +1,85 @@
-//! Which file goes where.
+//! Which file of the product goes where. The one list of it: the two installers, the packages and the recipes of other
+//! distributions all follow from it.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::Result;
 
 use super::dist::Dist;
-use super::places::Places;
+use super::folders::{Dir, Folders};
+
+/// What can be installed on its own. Everything needs [`Part::Common`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, clap::ValueEnum)]
+pub enum Part {
+    /// The command line, its manual and completions.
+    #[value(skip)]
+    Common,
+    /// The guard of a user's session.
+    Guard,
+    /// The benchmark profiles.
+    Bench,
+}
+
+/// Where the bytes of a file come from.
+#[derive(Clone, Copy, Debug)]
+enum Source {
+    /// A program that is built.
+    Program,
+    /// A file of the checkout.
+    Data(&'static str),
+    /// A text file of the checkout that names our programs by their packaged paths, which become the installed ones.
+    Text(&'static str),
+    /// What the command line prints when it is called with these words.
+    Says(&'static [&'static str]),
+    /// A symbolic link to a neighbour.
+    Link(&'static str),
+}
+
+/// One line of the list.
+struct Entry(Part, Dir, &'static str, Source);
+
+use Part::{Bench, Common, Guard};
+use Source::{Data, Link, Program, Says, Text};
+
+/// Part, folder, name, source.
+#[rustfmt::skip]
+const LAYOUT: &[Entry] = &[
+    Entry(Common, Dir::Bin, "workload-guard", Program),
+    Entry(Common, Dir::Manual, "workload-guard.1", Says(&["man"])),
+    Entry(Common, Dir::Share("bash-completion/completions"), "workload-guard", Says(&["completions", "bash"])),
+    Entry(Common, Dir::Zsh, "_workload-guard", Says(&["completions", "zsh"])),
+    Entry(Common, Dir::Share("fish/vendor_completions.d"), "workload-guard.fish", Says(&["completions", "fish"])),
+
+    Entry(Guard, Dir::Bin, "run-workload", Link("workload-guard")),
+    Entry(Guard, Dir::Manual, "run-workload.1", Link("workload-guard.1")),
+    Entry(Guard, Dir::Daemon, "workload-guardd", Program),
+    Entry(Guard, Dir::UserUnits, super::UNIT, Text("units/user/workload-guard.service")),
+    Entry(Guard, Dir::UserUnits, "protected.slice", Data("units/user/protected.slice")),
+    Entry(Guard, Dir::UserUnits, "protected-workload.slice", Data("units/user/protected-workload.slice")),
+    Entry(Guard, Dir::UserUnits, "heavy.slice", Data("units/user/heavy.slice")),
+    Entry(Guard, Dir::UserUnits, "heavy-workload.slice", Data("units/user/heavy-workload.slice")),
+    Entry(Guard, Dir::UserUnits, "browser.slice", Data("units/user/browser.slice")),
+    Entry(Guard, Dir::UserUnits, "browser-automation.slice", Data("units/user/browser-automation.slice")),
+    Entry(Guard, Dir::UserUnits, "workload-guard-metrics.service", Text("units/user/workload-guard-metrics.service")),
+    Entry(Guard, Dir::UserUnits, "workload-guard-metrics.timer", Data("units/user/workload-guard-metrics.timer")),
+    Entry(Guard, Dir::SessionServices, "org.workloadguard.Guard1.service", Data("units/user/dbus-1/org.workloadguard.Guard1.service")),
+
+    Entry(Bench, Dir::SystemDaemon, "bench-prepd", Program),
+    // The names that the older tools had.
+    Entry(Bench, Dir::Bin, "bench-prep", Link("workload-guard")),
+    Entry(Bench, Dir::Bin, "bench-profile-run", Link("workload-guard")),
+    Entry(Bench, Dir::Bin, "bench-profile-status", Link("workload-guard")),
+    Entry(Bench, Dir::Manual, "bench-prep.1", Link("workload-guard.1")),
+    Entry(Bench, Dir::Manual, "bench-profile-run.1", Link("workload-guard.1")),
+    Entry(Bench, Dir::Manual, "bench-profile-status.1", Link("workload-guard.1")),
+    Entry(Bench, Dir::SystemUnits, "bench-prepd.service", Text("units/system/bench-prepd.service")),
+    Entry(Bench, Dir::SystemUnits, super::BENCH_UNIT, Text("units/system/bench-prep.service")),
+    Entry(Bench, Dir::SystemServices, "org.workloadguard.BenchPrep1.service", Data("units/system/dbus-1/org.workloadguard.BenchPrep1.service")),
+    Entry(Bench, Dir::BusPolicy, "org.workloadguard.BenchPrep1.conf", Data("units/system/dbus-1/org.workloadguard.BenchPrep1.conf")),
+    Entry(Bench, Dir::PolkitActions, "org.workloadguard.policy", Data("polkit/org.workloadguard.policy")),
+    Entry(Bench, Dir::BenchExamples, "machine.toml", Data("config/machine.toml")),
+    Entry(Bench, Dir::BenchExamples, "50-bench-profiles.rules", Data("polkit/50-bench-profiles.rules.example")),
+];
 
 /// One file or link to be installed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,162 +123,168 @@ impl Item {
     }
 }
 
-/// The unit files.
-const UNITS: &[&str] = &[
-    super::UNIT,
-    "protected.slice",
-    "protected-workload.slice",
-    "heavy.slice",
-    "heavy-workload.slice",
-    "browser.slice",
-    "browser-automation.slice",
-    METRICS,
-    "workload-guard-metrics.timer",
-];
-/// Runs the program as well.
-const METRICS: &str = "workload-guard-metrics.service";
-const ACTIVATION: &str = "org.workloadguard.Guard1.service";
-/// Shells that get completions: the name that the CLI knows, and the file below the data folder.
-const COMPLETIONS: &[(&str, &str)] = &[
-    ("bash", "bash-completion/completions/workload-guard"),
-    ("zsh", "zsh/site-functions/_workload-guard"),
-    ("fish", "fish/vendor_completions.d/workload-guard.fish"),
-];
-const MANUAL: &str = "man/man1/workload-guard.1";
-
-/// The links: what they are called and what they point to.
-fn links(places: &Places) -> [(PathBuf, &'static str); 2] {
-    [
-        (places.bin.join("run-workload"), "workload-guard"),
-        (
-            places.data.join("man/man1/run-workload.1"),
-            "workload-guard.1",
-        ),
-    ]
+fn entries(parts: &[Part]) -> impl Iterator<Item = &'static Entry> {
+    LAYOUT
+        .iter()
+        .filter(move |entry| entry.0 == Common || parts.contains(&entry.0))
 }
 
-/// Every path that an installation writes, but for settings and the manifest.
-pub fn targets(places: &Places) -> Vec<PathBuf> {
-    let mut targets = vec![
-        places.bin.join("workload-guard"),
-        places.lib.join("workload-guardd"),
-        places.activation.join(ACTIVATION),
-        places.data.join(MANUAL),
-    ];
-    targets.extend(UNITS.iter().map(|unit| places.units.join(unit)));
-    targets.extend(COMPLETIONS.iter().map(|(_, file)| places.data.join(file)));
-    targets.extend(links(places).map(|(link, _)| link));
-    targets
+/// The programs of these parts, which are packages of the same names.
+pub fn programs(parts: &[Part]) -> Vec<&'static str> {
+    entries(parts)
+        .filter(|entry| matches!(entry.3, Program))
+        .map(|entry| entry.2)
+        .collect()
 }
 
-/// The same, with their contents.
-pub fn items(places: &Places, dist: &Dist) -> Result<Vec<Item>> {
-    let mut items = vec![
-        Item::file(
-            places.bin.join("workload-guard"),
-            dist.program("workload-guard")?,
-            0o755,
-        ),
-        Item::file(
-            places.lib.join("workload-guardd"),
-            dist.program("workload-guardd")?,
-            0o755,
-        ),
-        Item::file(
-            places.activation.join(ACTIVATION),
-            dist.unit(&format!("dbus-1/{ACTIVATION}"))?,
-            0o644,
-        ),
-        Item::file(places.data.join(MANUAL), dist.ask_cli(&["man"])?, 0o644),
-    ];
-    for unit in UNITS {
-        let mut bytes = dist.unit(unit)?;
-        let program = match *unit {
-            super::UNIT => Some(("workload-guardd", &places.lib)),
-            METRICS => Some(("workload-guard", &places.bin)),
-            _ => None,
-        };
-        if let Some((program, folder)) = program {
-            let text = String::from_utf8(bytes)?;
-            bytes = with_program(unit, &text, program, folder, places)?.into_bytes();
+/// Every path that an installation of these parts writes, but for settings and its own list.
+pub fn targets(folders: &Folders, parts: &[Part]) -> Result<Vec<PathBuf>> {
+    entries(parts)
+        .map(|Entry(_, dir, name, _)| Ok(folders.of(*dir)?.join(name)))
+        .collect()
+}
+
+/// The files of these parts, with those that all need.
+pub fn items(folders: &Folders, parts: &[Part], dist: &Dist) -> Result<Vec<Item>> {
+    entries(parts)
+        .map(|entry| item(entry, folders, dist))
+        .collect()
+}
+
+fn item(Entry(_, dir, name, source): &Entry, folders: &Folders, dist: &Dist) -> Result<Item> {
+    let (bytes, mode) = match source {
+        Program => (dist.program(name)?, 0o755),
+        Data(file) => (dist.data(file)?, 0o644),
+        Says(words) => (dist.ask_cli(words)?, 0o644),
+        Text(file) => {
+            let text = String::from_utf8(dist.data(file)?)?;
+            (with_programs(&text, folders)?.into_bytes(), 0o644)
         }
-        items.push(Item::file(places.units.join(unit), bytes, 0o644));
-    }
-    for (shell, file) in COMPLETIONS {
-        items.push(Item::file(
-            places.data.join(file),
-            dist.ask_cli(&["completions", shell])?,
-            0o644,
-        ));
-    }
-    items.extend(links(places).map(|(target, to)| Item {
-        target,
-        content: Content::Link(to),
-    }));
-    Ok(items)
+        Link(to) => {
+            return Ok(Item {
+                target: folders.of(*dir)?.join(name),
+                content: Content::Link(to),
+            });
+        }
+    };
+    Ok(Item::file(folders.of(*dir)?.join(name), bytes, mode))
 }
 
-/// The unit with its program's installed path instead of the packaged one.
-fn with_program(
-    unit: &str,
-    text: &str,
-    program: &str,
-    folder: &Path,
-    places: &Places,
-) -> Result<String> {
-    let packaged = format!("\nExecStart=/usr/bin/{program}");
-    // systemd expands %h itself, whatever characters the home's path has.
-    let below = folder.strip_prefix(&places.home)?;
-    let installed = format!("\nExecStart=%h/{}/{program}", below.display());
-    // A longer name may begin alike.
-    let ends = |(at, _): (usize, &str)| text[at + packaged.len()..].starts_with([' ', '\n']);
-    anyhow::ensure!(
-        text.match_indices(&packaged)
-            .filter(|found| ends(*found))
-            .count()
-            == 1,
-        "{unit}: the line {:?} is missing",
-        packaged.trim()
-    );
-    Ok(text.replace(&packaged, &installed))
+/// Where the files of the checkout say that our programs are.
+const PACKAGED: &str = "/usr/bin/";
+
+/// The text with the installed paths of our programs.
+fn with_programs(text: &str, folders: &Folders) -> Result<String> {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find(PACKAGED) {
+        let (before, from) = rest.split_at(at);
+        let after = &from[PACKAGED.len()..];
+        let end = after
+            .find(|letter: char| !letter.is_ascii_alphanumeric() && letter != '-')
+            .unwrap_or(after.len());
+        out.push_str(before);
+        match LAYOUT
+            .iter()
+            .find(|entry| entry.2 == &after[..end] && matches!(entry.3, Program))
+        {
+            Some(entry) => out.push_str(&folders.in_a_unit(entry.1, entry.2)?),
+            None => out.push_str(&from[..PACKAGED.len() + end]),
+        }
+        rest = &after[end..];
+    }
+    out.push_str(rest);
+    Ok(out)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+    use std::path::Path;
+
+    use super::super::places::Places;
     use super::*;
 
-    #[test]
-    fn the_unit_starts_the_installed_program() {
-        let places = Places::new(|name| (name == "HOME").then(|| "/home/a b".into())).unwrap();
-        let with = |unit: &str| with_program("x", unit, "workload-guardd", &places.lib, &places);
-        let unit = "[Service]\nExecStart=/usr/bin/workload-guardd\nRestart=on-failure\n";
-        assert_eq!(
-            with(unit).unwrap(),
-            "[Service]\nExecStart=%h/.local/lib/linux-workload-guard/workload-guardd\nRestart=on-failure\n"
-        );
-        assert!(with("[Service]\nExecStart=/opt/x\n").is_err());
-        assert!(with("[Service]\nExecStart=/usr/bin/workload-guardd2\n").is_err());
+    fn home() -> Folders {
+        let places =
+            Places::new(|name| (name == "HOME").then(|| "/home/a b".into()), None).unwrap();
+        Folders::home(&places)
     }
 
     #[test]
-    fn the_shipped_units_have_the_line_that_is_rewritten() {
-        let places = Places::new(|name| (name == "HOME").then(|| "/home/dev".into())).unwrap();
-        for (text, program, folder, installed) in [
-            (
-                include_str!("../../../../units/user/workload-guard.service"),
-                "workload-guardd",
-                &places.lib,
-                "\nExecStart=%h/.local/lib/linux-workload-guard/workload-guardd\n",
-            ),
-            (
-                include_str!("../../../../units/user/workload-guard-metrics.service"),
-                "workload-guard",
-                &places.bin,
-                "\nExecStart=%h/.local/bin/workload-guard metrics --output ${FILE}\n",
-            ),
-        ] {
-            let text = with_program("x", text, program, folder, &places).unwrap();
-            assert!(text.contains(installed), "{text}");
+    fn units_start_the_installed_programs() {
+        let shipped = include_str!("../../../../units/user/workload-guard.service");
+        let there = with_programs(shipped, &home()).unwrap();
+        assert!(
+            there.contains("\nExecStart=%h/.local/lib/linux-workload-guard/workload-guardd\n"),
+            "{there}"
+        );
+        assert!(there.contains("\nExecReload=busctl "), "{there}");
+        let shipped = include_str!("../../../../units/user/workload-guard-metrics.service");
+        let there = with_programs(shipped, &home()).unwrap();
+        let line = "\nExecStart=%h/.local/bin/workload-guard metrics --output ${FILE}\n";
+        assert!(there.contains(line), "{there}");
+        let shipped = include_str!("../../../../units/system/bench-prep.service");
+        let local = Folders::system(Path::new("/usr/local")).unwrap();
+        let there = with_programs(shipped, &local).unwrap();
+        assert!(
+            there.contains("\nExecStart=/usr/local/bin/workload-guard bench apply\n"),
+            "{there}"
+        );
+        let packaged = Folders::system(Path::new("/usr")).unwrap();
+        assert_eq!(with_programs(shipped, &packaged).unwrap(), shipped);
+    }
+
+    #[test]
+    fn only_our_programs_are_renamed() {
+        let local = Folders::system(Path::new("/opt/guard")).unwrap();
+        assert_eq!(
+            with_programs(
+                "/usr/bin/workload-guardd-x /usr/bin/env /usr/bin/bench-prepd",
+                &local
+            )
+            .unwrap(),
+            "/usr/bin/workload-guardd-x /usr/bin/env /opt/guard/bin/bench-prepd"
+        );
+    }
+
+    #[test]
+    fn no_two_entries_have_one_target_and_every_data_file_is_there() {
+        let folders = Folders::system(Path::new("/usr")).unwrap();
+        let all = targets(&folders, &[Guard, Bench]).unwrap();
+        assert_eq!(
+            all.iter().collect::<BTreeSet<_>>().len(),
+            all.len(),
+            "{all:#?}"
+        );
+        let checkout = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        for entry in LAYOUT {
+            if let Data(file) | Text(file) = entry.3 {
+                assert!(checkout.join(file).is_file(), "{file}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_unit_of_the_checkout_is_installed() {
+        let units = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../units");
+        let mut folders = vec![units];
+        while let Some(folder) = folders.pop() {
+            for entry in std::fs::read_dir(&folder).unwrap() {
+                let path = entry.unwrap().path();
+                if path.is_dir() {
+                    folders.push(path);
+                } else {
+                    assert!(
+                        LAYOUT.iter().any(|entry| match entry.3 {
+                            Data(file) | Text(file) => path.ends_with(file),
+                            _ => false,
+                        }),
+                        "{} is not in the list",
+                        path.display()
+                    );
+                }
+            }
         }
     }
 }

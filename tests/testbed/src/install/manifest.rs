@@ -2,11 +2,9 @@
 
 use std::fs;
 use std::io::ErrorKind;
-use std::path::PathBuf;
+use std::path::{Component, Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
-
-use super::places::Places;
 
 /// Paths that are ours.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -18,23 +16,22 @@ pub struct Manifest {
 }
 
 impl Manifest {
-    /// The one of the present installation; none when there is none.
-    pub fn read(places: &Places) -> Result<Option<Manifest>> {
-        let path = places.manifest();
-        let text = match fs::read_to_string(&path) {
+    /// The one at `path`, whose files lie below `roots`; none when nothing is installed.
+    pub fn read(path: &Path, roots: &[PathBuf]) -> Result<Option<Manifest>> {
+        let text = match fs::read_to_string(path) {
             Ok(text) => text,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             Err(error) => {
                 return Err(error).with_context(|| format!("cannot read {}", path.display()));
             }
         };
-        let manifest = Manifest::parse(&text, places);
+        let manifest = Manifest::parse(&text, roots);
         manifest
             .map(Some)
             .with_context(|| format!("{} is damaged", path.display()))
     }
 
-    fn parse(text: &str, places: &Places) -> Result<Manifest> {
+    fn parse(text: &str, roots: &[PathBuf]) -> Result<Manifest> {
         let mut manifest = Manifest::default();
         for (at, line) in text.lines().enumerate() {
             let list = match line.split_once(' ') {
@@ -44,13 +41,12 @@ impl Manifest {
                 _ => bail!("line {}: {line:?} is neither a file nor a folder", at + 1),
             };
             let path = PathBuf::from(line.split_once(' ').map_or("", |(_, path)| path));
-            // What is listed gets removed, so a damaged list must not reach beyond the home.
-            if !places.contains(&path) {
+            // What is listed gets removed, so a damaged list must not reach beyond where we install to.
+            if !is_below(&path, roots) {
                 bail!(
-                    "line {}: {} is outside {}",
+                    "line {}: {} is nowhere that we install to",
                     at + 1,
-                    path.display(),
-                    places.home.display()
+                    path.display()
                 );
             }
             list.push(path);
@@ -58,11 +54,10 @@ impl Manifest {
         Ok(manifest)
     }
 
-    /// Adds folders that were made now. Those for the person's own data are not ours to remove.
-    pub fn add_folders(&mut self, made: &[PathBuf], places: &Places) {
-        for folder in made {
-            let own = places.config.starts_with(folder);
-            if !own && !self.folders.contains(folder) {
+    /// Adds folders that were made now below `roots`, but for those above `kept`: a person's own data is there.
+    pub fn add_folders(&mut self, made: &[PathBuf], roots: &[PathBuf], kept: &Path) {
+        for folder in made.iter().filter(|folder| is_below(folder, roots)) {
+            if !kept.starts_with(folder) && !self.folders.contains(folder) {
                 self.folders.push(folder.clone());
             }
         }
@@ -80,22 +75,30 @@ impl Manifest {
     }
 }
 
+/// Whether `path` is below one of `roots`, written without detours.
+fn is_below(path: &Path, roots: &[PathBuf]) -> bool {
+    path.components().all(|part| part != Component::ParentDir)
+        && roots
+            .iter()
+            .any(|root| path != root && path.starts_with(root))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn places() -> Places {
-        Places::new(|name| (name == "HOME").then(|| "/home/dev".into())).unwrap()
+    fn roots() -> [PathBuf; 2] {
+        ["/home/dev", "/data"].map(PathBuf::from)
     }
 
     #[test]
     fn a_manifest_survives_the_round_trip() {
         let manifest = Manifest {
-            files: vec!["/home/dev/.local/bin/a b".into()],
+            files: vec!["/home/dev/.local/bin/a b".into(), "/data/x".into()],
             folders: vec!["/home/dev/.local".into(), "/home/dev/.local/bin".into()],
         };
         assert_eq!(
-            Manifest::parse(&manifest.to_text(), &places()).unwrap(),
+            Manifest::parse(&manifest.to_text(), &roots()).unwrap(),
             manifest
         );
     }
@@ -105,11 +108,12 @@ mod tests {
         for line in [
             "file /etc/passwd",
             "folder /home/dev",
+            "file /home/devil/x",
             "file /home/dev/../root/x",
             "frob /home/dev/x",
             "file",
         ] {
-            assert!(Manifest::parse(line, &places()).is_err(), "{line}");
+            assert!(Manifest::parse(line, &roots()).is_err(), "{line}");
         }
     }
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 
-const FOLDER: &str = "linux-workload-guard";
+use super::FOLDER;
 
 /// Every folder that an installation touches or looks into.
 #[derive(Clone, Debug)]
@@ -16,7 +16,11 @@ pub struct Places {
     pub bin: PathBuf,
     /// The daemon.
     pub lib: PathBuf,
-    /// `$XDG_DATA_HOME`: manual, completions.
+    /// What the three around it are below: `~/.local`, unless another one was asked for.
+    pub prefix: PathBuf,
+    /// Manual, completions.
+    pub share: PathBuf,
+    /// `$XDG_DATA_HOME`, where the user manager and the bus look, whatever the prefix is.
     pub data: PathBuf,
     /// Units of what is installed in the home; all systemd versions from 252 on read it.
     pub units: PathBuf,
@@ -36,12 +40,15 @@ pub struct Places {
 
 impl Places {
     /// For the user who runs us.
-    pub fn from_environment() -> Result<Places> {
-        Places::new(|name| std::env::var_os(name))
+    pub fn from_environment(prefix: Option<&Path>) -> Result<Places> {
+        Places::new(|name| std::env::var_os(name), prefix)
     }
 
-    /// With these variables.
-    pub fn new(variable: impl Fn(&str) -> Option<OsString>) -> Result<Places> {
+    /// With these variables, and programs below `prefix`.
+    pub fn new(
+        variable: impl Fn(&str) -> Option<OsString>,
+        prefix: Option<&Path>,
+    ) -> Result<Places> {
         let absolute = |name: &str| {
             variable(name)
                 .map(PathBuf::from)
@@ -64,9 +71,18 @@ impl Places {
         let data = absolute("XDG_DATA_HOME").unwrap_or_else(|| home.join(".local/share"));
         let config = absolute("XDG_CONFIG_HOME").unwrap_or_else(|| home.join(".config"));
         let state = absolute("XDG_STATE_HOME").unwrap_or_else(|| home.join(".local/state"));
+        let share = prefix.map_or_else(|| data.clone(), |prefix| prefix.join("share"));
+        let prefix = prefix.map_or_else(|| home.join(".local"), Path::to_owned);
+        anyhow::ensure!(
+            prefix.is_absolute(),
+            "the prefix {} is not absolute",
+            prefix.display()
+        );
         Ok(Places {
-            bin: home.join(".local/bin"),
-            lib: home.join(".local/lib").join(FOLDER),
+            bin: prefix.join("bin"),
+            lib: prefix.join("lib").join(FOLDER),
+            share,
+            prefix,
             units: data.join("systemd/user"),
             activation: data.join("dbus-1/services"),
             own_units: config.join("systemd/user"),
@@ -90,9 +106,11 @@ impl Places {
         self.data.join(FOLDER).join("manifest")
     }
 
-    /// What `systemctl --user enable` makes of our unit.
-    pub fn enable_links(&self) -> [PathBuf; 2] {
+    /// What `systemctl --user enable` makes of our units.
+    pub fn enable_links(&self) -> [PathBuf; 3] {
         [
+            self.own_units
+                .join("timers.target.wants/workload-guard-metrics.timer"),
             self.own_units
                 .join("default.target.wants")
                 .join(super::UNIT),
@@ -109,17 +127,6 @@ impl Places {
         folders.extend(self.runtime.clone().map(|folder| (folder, "routes")));
         folders
     }
-
-    /// Whether `path` is below a folder that we may write to.
-    pub fn contains(&self, path: &Path) -> bool {
-        let plain = path
-            .components()
-            .all(|part| !matches!(part, std::path::Component::ParentDir));
-        plain
-            && [&self.home, &self.data]
-                .into_iter()
-                .any(|base| path != base.as_path() && path.starts_with(base))
-    }
 }
 
 #[cfg(test)]
@@ -134,28 +141,21 @@ mod tests {
             "XDG_CONFIG_HOME" => Some("relative".into()),
             _ => None,
         };
-        let places = Places::new(env).unwrap();
+        let places = Places::new(env, None).unwrap();
         assert_eq!(places.units, Path::new("/data/systemd/user"));
         assert_eq!(
             places.config,
             Path::new("/home/dev/.config/linux-workload-guard")
         );
-        assert!(
-            places.contains(Path::new("/data/x"))
-                && places.contains(Path::new("/home/dev/.local/bin/x"))
-        );
-        for path in [
-            "/home/dev",
-            "/home/devil/x",
-            "/etc/passwd",
-            "/home/dev/../root/x",
-        ] {
-            assert!(!places.contains(Path::new(path)), "{path}");
-        }
+        assert_eq!(places.share, Path::new("/data"));
+        assert_eq!(places.bin, Path::new("/home/dev/.local/bin"));
+        let other = Places::new(env, Some(Path::new("/home/dev/opt"))).unwrap();
+        assert_eq!(other.share, Path::new("/home/dev/opt/share"));
+        assert_eq!(other.units, places.units);
     }
 
     #[test]
     fn without_a_home_there_is_nowhere_to_install_to() {
-        assert!(Places::new(|_| None).is_err());
+        assert!(Places::new(|_| None, None).is_err());
     }
 }

@@ -1,4 +1,4 @@
-//! The user's systemd and bus, through their own command lines.
+//! A systemd and its bus, through their own command lines.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -10,50 +10,103 @@ pub trait Session {
     /// Runs a command and answers its stdout; an error has its words.
     fn output(&mut self, argv: &[&str]) -> Result<String>;
 
+    /// Whose systemd it is: the option that says so, if it takes one.
+    fn scope(&self) -> Option<&'static str>;
+
+    /// The words behind `program`, with the scope.
+    fn ask(&mut self, program: &str, words: &[&str]) -> Result<String> {
+        let argv: Vec<&str> = [program]
+            .into_iter()
+            .chain(self.scope())
+            .chain(words.iter().copied())
+            .collect();
+        self.output(&argv)
+    }
+
     /// Runs a command that changes something, and says so.
-    fn run(&mut self, argv: &[&str]) -> Result<()> {
-        self.output(argv)?;
-        println!("ran {}", argv.join(" "));
+    fn run(&mut self, program: &str, words: &[&str]) -> Result<()> {
+        self.ask(program, words)?;
+        let scope = self
+            .scope()
+            .map_or_else(String::new, |scope| format!(" {scope}"));
+        println!("ran {program}{scope} {}", words.join(" "));
         Ok(())
     }
 
-    /// Whether a command succeeds.
-    fn succeeds(&mut self, argv: &[&str]) -> bool {
-        self.output(argv).is_ok()
+    /// Runs `systemctl` to change something.
+    fn systemctl(&mut self, words: &[&str]) -> Result<()> {
+        self.run("systemctl", words)
     }
 
-    /// Whether the user manager answers.
+    /// A property of a unit.
+    fn property(&mut self, unit: &str, name: &str) -> Result<String> {
+        let option = format!("--property={name}");
+        let text = self.ask("systemctl", &["show", &option, "--value", unit])?;
+        Ok(text.trim().to_owned())
+    }
+
+    /// Whether a unit runs.
+    fn is_active(&mut self, unit: &str) -> bool {
+        self.ask("systemctl", &["--quiet", "is-active", unit])
+            .is_ok()
+    }
+
+    /// Whether the manager answers.
     fn reachable(&mut self) -> Result<()> {
-        self.output(&[
-            "systemctl",
-            "--user",
-            "show",
-            "--property=Version",
-            "--value",
-        ])
-        .map(drop)
+        self.ask("systemctl", &["show", "--property=Version", "--value"])
+            .map(drop)
+    }
+
+    /// Has systemd and the bus read their files anew.
+    fn reload(&mut self) -> Result<()> {
+        self.systemctl(&["daemon-reload"])?;
+        // dbus-broker finds new files only when told; dbus-daemon does not mind.
+        self.run(
+            "busctl",
+            &[
+                "call",
+                "org.freedesktop.DBus",
+                "/org/freedesktop/DBus",
+                "org.freedesktop.DBus",
+                "ReloadConfig",
+            ],
+        )
     }
 }
 
-/// The real one.
+/// A real one.
 #[derive(Debug)]
 pub struct Systemctl {
+    scope: Option<&'static str>,
     /// For callers that come without it, as through su or nsenter.
     runtime_dir: Option<String>,
 }
 
 impl Systemctl {
-    /// For the user who runs us.
-    pub fn new() -> Systemctl {
+    /// That of the user who runs us.
+    pub fn user() -> Systemctl {
         let usual = format!("/run/user/{}", nix::unistd::Uid::effective());
         let missing = std::env::var_os("XDG_RUNTIME_DIR").is_none() && Path::new(&usual).is_dir();
         Systemctl {
+            scope: Some("--user"),
             runtime_dir: missing.then_some(usual),
+        }
+    }
+
+    /// The machine's.
+    pub fn system() -> Systemctl {
+        Systemctl {
+            scope: None,
+            runtime_dir: None,
         }
     }
 }
 
 impl Session for Systemctl {
+    fn scope(&self) -> Option<&'static str> {
+        self.scope
+    }
+
     fn output(&mut self, argv: &[&str]) -> Result<String> {
         let line = argv.join(" ");
         let mut command = Command::new(argv[0]);

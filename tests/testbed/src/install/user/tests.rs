@@ -2,6 +2,8 @@
 
 use std::os::unix::fs::PermissionsExt;
 
+use anyhow::ensure;
+
 use super::*;
 
 /// Answers as a user manager would, and keeps what it was asked.
@@ -13,6 +15,10 @@ struct Recorder {
 }
 
 impl Session for Recorder {
+    fn scope(&self) -> Option<&'static str> {
+        Some("--user")
+    }
+
     fn output(&mut self, argv: &[&str]) -> Result<String> {
         let line = argv.join(" ");
         if !self.reachable {
@@ -22,7 +28,7 @@ impl Session for Recorder {
             return Ok(self.fragment.clone());
         }
         if line.contains("is-active") {
-            anyhow::ensure!(self.active, "inactive");
+            ensure!(self.active, "inactive");
             return Ok(String::new());
         }
         if !line.contains("show") {
@@ -44,7 +50,8 @@ impl Fixture {
         let root = tempfile::tempdir().unwrap();
         let home = root.path().join("home");
         fs::create_dir(&home).unwrap();
-        let mut places = Places::new(|name| (name == "HOME").then(|| home.clone().into())).unwrap();
+        let mut places =
+            Places::new(|name| (name == "HOME").then(|| home.clone().into()), None).unwrap();
         places.system_units = vec![root.path().join("etc/systemd/user")];
         let dist = root.path().join("dist");
         let checkout = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
@@ -75,12 +82,17 @@ impl Fixture {
     }
 
     fn install_with(&mut self, args: &InstallArgs) -> Result<()> {
-        may_install(&self.places, &mut self.session, args)?;
-        install_into(&self.places, &self.dist, &mut self.session, args)
+        let original = may_install(&self.places, &mut self.session, args)?;
+        let original = original.as_ref();
+        install_into(&self.places, &self.dist, &mut self.session, args, original)
     }
 
     fn uninstall(&mut self, purge: bool) {
-        uninstall_from(&self.places, &mut self.session, &UninstallArgs { purge }).unwrap();
+        let args = UninstallArgs {
+            purge,
+            ..UninstallArgs::default()
+        };
+        uninstall(&self.places, &mut self.session, &args).unwrap();
     }
 
     /// Every path below the home, relative to it.
@@ -110,7 +122,7 @@ const TELL: [&str; 2] = [
 fn a_first_installation_writes_all_files_and_starts_the_guard() {
     let mut fixture = Fixture::new();
     fixture.install().unwrap();
-    for path in layout::targets(&fixture.places) {
+    for path in targets(&fixture.places).unwrap() {
         assert!(path.exists(), "{}", path.display());
     }
     assert_eq!(
@@ -151,7 +163,11 @@ fn uninstall_leaves_the_home_as_it_was_but_for_the_persons_data() {
     fixture.uninstall(false);
     assert_eq!(
         fixture.session.calls,
-        ["disable --now workload-guard.service", TELL[0], TELL[1]]
+        [
+            "disable --now workload-guard.service workload-guard-metrics.timer",
+            TELL[0],
+            TELL[1]
+        ]
     );
     let after = fixture.home();
     let data: Vec<&String> = after.iter().filter(|path| !before.contains(path)).collect();
@@ -231,6 +247,160 @@ fn the_python_original_is_left_alone() {
         assert_eq!(fixture.home(), before);
         assert!(fixture.session.calls.is_empty());
     }
+}
+
+fn agreed() -> InstallArgs {
+    InstallArgs {
+        replace_original: true,
+        ..InstallArgs::default()
+    }
+}
+
+/// The Python original as its installer leaves it; answers its files.
+fn with_original(fixture: &Fixture) -> Vec<PathBuf> {
+    let places = &fixture.places;
+    let files = [
+        (
+            places.own_units.join("workload-router.service"),
+            "[Service]\nExecStart=/usr/bin/python3 %h/opt/workload-router.py\n",
+        ),
+        (places.own_units.join("heavy-workload.slice"), "[Slice]\n"),
+        (
+            places.own_units.join("browser-automation.timer"),
+            "[Timer]\n",
+        ),
+        (
+            places.home.join("opt/workload-router.py"),
+            "#!/usr/bin/python3\n",
+        ),
+        (places.bin.join("workload-guard"), "#!/bin/sh\n"),
+        (places.bin.join("run-workload"), "#!/bin/sh\n"),
+    ];
+    for (path, text) in &files {
+        files::write(path, text).unwrap();
+    }
+    files::write(&places.own_units.join("mine.service"), "[Service]\n").unwrap();
+    files::write(&places.state.join("history.jsonl"), "{}\n").unwrap();
+    files::write(
+        &places.config.join("workload-guard.env"),
+        "WORKLOAD_GUARD_SAMPLE_SEC=5\n",
+    )
+    .unwrap();
+    files.map(|(path, _)| path).into()
+}
+
+#[test]
+fn with_consent_the_python_original_is_replaced_and_its_settings_taken_over() {
+    let mut fixture = Fixture::new();
+    let old = with_original(&fixture);
+    fixture.session.active = true;
+    fixture.install_with(&agreed()).unwrap();
+    let places = &fixture.places;
+    for path in &old {
+        let mut renamed = path.clone().into_os_string();
+        renamed.push(".superseded");
+        assert!(Path::new(&renamed).exists(), "{}", path.display());
+    }
+    assert!(!old[0].exists() && !old[3].exists());
+    let env = places.config.join("workload-guard.env");
+    assert_eq!(
+        fs::read_to_string(places.config.join("guard.toml.d/40-workload-router.toml")).unwrap(),
+        format!("config import {}\n", env.display())
+    );
+    assert!(!env.exists());
+    assert!(places.state.join("history.jsonl").exists());
+    assert!(places.own_units.join("mine.service").exists());
+    assert_eq!(
+        fixture.session.calls,
+        [
+            "disable --now workload-router.service",
+            "disable --now browser-automation.timer",
+            TELL[0],
+            TELL[1],
+            "enable --now workload-guard.service"
+        ]
+    );
+    // It is gone now: the next installation asks nobody.
+    fixture.install().unwrap();
+}
+
+#[test]
+fn an_original_that_cannot_be_replaced_has_its_files_back() {
+    let mut fixture = Fixture::new();
+    with_original(&fixture);
+    let before = fixture.home();
+    // A folder where a file of ours goes.
+    let taken = fixture.places.units.join("heavy.slice/x");
+    files::write(&taken, "").unwrap();
+    fs::remove_file(&taken).unwrap();
+    let original =
+        Original::find(&fixture.places, &targets(&fixture.places).unwrap(), &[]).unwrap();
+    let original = Original {
+        files: original
+            .files
+            .into_iter()
+            .filter(|path| !path.is_dir())
+            .collect(),
+        ..original
+    };
+    let error = install_into(
+        &fixture.places,
+        &fixture.dist,
+        &mut fixture.session,
+        &agreed(),
+        Some(&original),
+    )
+    .unwrap_err();
+    assert!(
+        format!("{error:#}").contains("has its files back"),
+        "{error:#}"
+    );
+    fs::remove_dir(taken.parent().unwrap()).unwrap();
+    let mut after = fixture.home();
+    // Made for this test.
+    after.retain(|path| !path.starts_with(".local/share"));
+    assert_eq!(after, before);
+}
+
+#[test]
+fn an_original_of_the_whole_machine_is_not_a_users_to_replace() {
+    let mut fixture = Fixture::new();
+    let unit = fixture
+        .root
+        .path()
+        .join("etc/systemd/user/workload-router.service");
+    files::write(&unit, "[Service]\n").unwrap();
+    let error = fixture.install_with(&agreed()).unwrap_err().to_string();
+    assert!(error.contains("administers"), "{error}");
+    assert!(unit.exists());
+}
+
+#[test]
+fn another_prefix_has_programs_and_manual_and_systemd_still_finds_the_units() {
+    let mut fixture = Fixture::new();
+    let home = fixture.places.home.clone();
+    fixture.places = Places::new(
+        |name| (name == "HOME").then(|| home.clone().into()),
+        Some(&home.join("opt/guard")),
+    )
+    .unwrap();
+    fixture.places.system_units.clear();
+    fixture.install().unwrap();
+    for path in [
+        "opt/guard/bin/run-workload",
+        "opt/guard/share/man/man1/workload-guard.1",
+        "opt/guard/lib/linux-workload-guard/workload-guardd",
+        ".local/share/systemd/user/workload-guard.service",
+    ] {
+        assert!(home.join(path).exists(), "{path}");
+    }
+    let unit = fs::read_to_string(fixture.places.units.join(UNIT)).unwrap();
+    assert!(unit.contains("%h/opt/guard/lib/linux-workload-guard/workload-guardd"));
+    // The list of what was installed is where the next one looks, whatever its prefix.
+    fixture.places =
+        Places::new(|name| (name == "HOME").then(|| home.clone().into()), None).unwrap();
+    fixture.uninstall(true);
+    assert_eq!(fixture.home(), [".config"]);
 }
 
 #[test]
