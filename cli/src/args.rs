@@ -66,6 +66,7 @@ JSON, one object:
   workload       its object, where there is one
   rule           FILE:LINE and name of the rule that names its command
   hold           number of the hold that keeps it
+  throttled_usec how long its budget held its workload up, over all CPUs
   cpu, threshold, samples, samples_needed
                  the counter that applies: CPU at the last sample and
                  the threshold in percent of one CPU, samples in a row

@@ -350,8 +350,9 @@ impl<B: Guard1Backend> Guard1<B> {
     /// @sentences: the same in words, a sentence each.
     /// @details: `pid` (u), `command` (s), `control_group` (s); where there is such a thing `workload` (o), `rule`
     /// (s: FILE:LINE and name), `hold` (t: its cookie), and the counter that applies: `cpu` (d) and `threshold`
-    /// (d) in percent of one logical CPU, `samples` (u) in a row, and `samples_needed` (u). New keys may be
-    /// added.
+    /// (d) in percent of one logical CPU, `samples` (u) in a row, and `samples_needed` (u); of a workload
+    /// `throttled_usec` (t): how long its budget held it up, over all CPUs, where the kernel tells. New keys
+    /// may be added.
     ///
     /// Errors: NoSuchProcess; Timeout and SystemdRefused when systemd does not tell the process's unit.
     #[zbus(out_args("verdict", "sentences", "details"))]

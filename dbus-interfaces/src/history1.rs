@@ -76,7 +76,8 @@ impl<B: History1Backend> History1<B> {
     /// @summary: `snapshots`, `restarts`, `route_events`, `recovery_events`, `quota_changes`,
     /// `routed_max` (t); `first`, `last` (t, seconds since 1970); `measures` (a{sv}): by the names of Snapshots,
     /// each a{sv} of `samples` (t), `min`, `mean`, `p95`, `max` and `last` (d); `top_cpu` (aa{sv}): `command`,
-    /// `class`, `cgroup` (s), `snapshots` (t), `cpu_pct` (d). What is not known is not there.
+    /// `class`, `cgroup` (s), `snapshots` (t), `cpu_pct` (d); `throttling` (aa{sv}): `command`, `class` (s),
+    /// `workloads` (t), `throttled_sec` (d): how long budgets held them up. What is not known is not there.
     ///
     /// Errors: LimitExceeded, SystemdRefused.
     #[zbus(out_args("summary"))]

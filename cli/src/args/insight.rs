@@ -15,10 +15,11 @@ JSON, one object:
   now            seconds since 1970
   windows        of 1, 6 and 24 hours: [{window_sec, snapshots, first, last,
                  restarts, route_events, recovery_events, quota_changes,
-                 routed_max, quota, measures, top_cpu}]
+                 routed_max, quota, measures, top_cpu, throttling}]
                  measures: by the snapshots' keys, each null or
                  {samples, min, mean, p95, max, last}
                  top_cpu: [{command, class, cgroup, snapshots, cpu_pct}]
+                 throttling: [{command, class, workloads, throttled_sec}]
   snapshots      the lines of history.jsonl of 24 hours
 CPU is in percent of one logical CPU, pressure and throttling from 0 to 1;
 what could not be measured is null. Keys are kept; new ones may be added.";

@@ -2,6 +2,7 @@
 
 use guard_insight::snapshot::Snapshot;
 use guard_insight::summary::{Measures, Spread, Summary};
+use guard_insight::throttling::Cost;
 use serde::Serialize;
 
 use super::chart::spark;
@@ -127,8 +128,40 @@ pub fn text(history: &History, style: &Style) -> String {
         }
         lines.extend(table.lines(style));
     }
+    let held_up = held_up(history);
+    if !held_up.is_empty() {
+        lines.push(String::new());
+        let mut table = Table::new(&[
+            ("HELD UP IN 24 H", Align::Right),
+            ("CLASS", Align::Left),
+            ("WORKLOADS", Align::Right),
+            ("COMMAND", Align::Left),
+        ]);
+        for cost in held_up {
+            table.row(vec![
+                seconds(cost.throttled_sec),
+                cost.class.clone(),
+                cost.workloads.to_string(),
+                cost.command.clone(),
+            ]);
+        }
+        lines.extend(table.lines(style));
+    }
     lines.push(String::new());
     lines.join("\n")
+}
+
+/// Whom budgets held up in the last stretch, and of whom that is not known.
+pub fn held_up(history: &History) -> Vec<&Cost> {
+    let day = history.windows.last().into_iter();
+    day.flat_map(|day| &day.throttling)
+        .filter(|cost| cost.throttled_sec.is_none_or(|sec| sec > 0.0))
+        .collect()
+}
+
+/// Over all CPUs, where it is known.
+pub fn seconds(sec: Option<f64>) -> String {
+    sec.map_or("unknown".to_owned(), |sec| format!("{sec:.1} s"))
 }
 
 fn hours(window: &Summary) -> String {
@@ -230,6 +263,7 @@ fn charts(history: &History, style: &Style) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use guard_insight::summary::summarize;
+    use guard_insight::throttling::Throttled;
 
     use super::*;
 
@@ -248,8 +282,21 @@ mod tests {
                 }))
             })
             .collect();
+        let line = |command: &str, throttled_usec| Throttled {
+            ts: now - 10_000,
+            unit: command.into(),
+            class: "heavy".into(),
+            command: command.into(),
+            since: now - 20_000,
+            throttled_usec,
+        };
+        let throttled = [
+            line("cc", Some(61_500_000)),
+            line("quick", Some(0)),
+            line("elsewhere", None),
+        ];
         let windows = [3600, 21_600, 86_400]
-            .map(|window| summarize(&snapshots, now, window))
+            .map(|window| summarize(&snapshots, now, window).with_throttling(&throttled, now))
             .to_vec();
         History {
             now,
@@ -276,10 +323,12 @@ mod tests {
             "24 h ago",
             "█",
             "make\u{fffd}[2J",
+            "61.5 s  heavy          1  cc",
+            "unknown  heavy          1  elsewhere",
         ] {
             assert!(shown.contains(part), "{part} is not in\n{shown}");
         }
-        assert!(!shown.contains('\x1b'));
+        assert!(!shown.contains('\x1b') && !shown.contains("quick"));
         for width in [20, 40, 80, 200] {
             let shown = text(&history(), &style(Some(width)));
             assert!(

@@ -1,32 +1,18 @@
 //! What happened, over a real bus: the pages and tables of a whole day.
 
-use std::time::Instant;
-
 use crate::support::{Bus, FakeGuard, run};
 
 #[test]
-fn a_day_is_shown_within_a_tenth_of_a_second() {
+fn a_day_is_shown() {
     let Some(bus) = Bus::start() else { return };
     let _guard = FakeGuard::on(&bus, None);
-    let mut shown = String::new();
-    let quickest = (0..10)
-        .map(|_| {
-            let begin = Instant::now();
-            let (status, out, err) = run(bus.cli().arg("history"));
-            assert_eq!(status, 0, "{err}");
-            shown = out;
-            begin.elapsed()
-        })
-        .min()
-        .expect("ten tries");
-    println!("history: {quickest:?}\n{shown}");
-    // The quickest of ten: a build beside it makes any one slow. A build without optimization is slower by far.
-    let limit = if cfg!(debug_assertions) { 500 } else { 100 };
-    assert!(quickest.as_millis() < limit, "{quickest:?}");
+    let (status, shown, err) = run(bus.cli().arg("history"));
+    assert_eq!(status, 0, "{err}");
     for part in [
         "24 h        276",
         "heavy CPU %",
         "cargo build --release <&>",
+        "83.3 s  heavy          1  cargo build",
         "▁",
     ] {
         assert!(shown.contains(part), "{part} is not in\n{shown}");
@@ -34,25 +20,16 @@ fn a_day_is_shown_within_a_tenth_of_a_second() {
 }
 
 #[test]
-fn the_report_is_one_file_and_quick() {
+fn the_report_is_one_file() {
     let Some(bus) = Bus::start() else { return };
     let _guard = FakeGuard::on(&bus, None);
     let file = bus.dir().join("report.html");
-    let quickest = (0..3)
-        .map(|_| {
-            let begin = Instant::now();
-            let (status, out, err) = run(bus.cli().arg("report").arg("--html").arg(&file));
-            assert_eq!((status, err.as_str()), (0, ""));
-            assert!(out.contains("report.html"), "{out}");
-            begin.elapsed()
-        })
-        .min()
-        .expect("three tries");
-    println!("report: {quickest:?}");
-    assert!(quickest.as_secs_f64() < 1.0, "{quickest:?}");
+    let (status, out, err) = run(bus.cli().arg("report").arg("--html").arg(&file));
+    assert_eq!((status, err.as_str()), (0, ""));
+    assert!(out.contains("report.html"), "{out}");
     let page = std::fs::read_to_string(&file).expect("the page");
     assert_eq!(page.matches("<svg").count(), 5);
-    assert!(page.contains("cargo build --release &lt;&amp;&gt;"));
+    assert!(page.contains("cargo build --release &lt;&amp;&gt;") && page.contains("83.3 s"));
     // To look at: REPORT_COPY=/tmp/report.html cargo test -p workload-guard --test bus
     if let Some(copy) = std::env::var_os("REPORT_COPY") {
         std::fs::copy(&file, copy).expect("copied");

@@ -3,6 +3,7 @@
 use guard_insight::diagnose::{Environment, Guard, Situation, diagnose};
 use guard_insight::snapshot::{Consumer, Snapshot};
 use guard_insight::summary::summarize;
+use guard_insight::throttling::Throttled;
 use workload_guard_dbus::dict::{self, Dict};
 use workload_guard_dbus::history1::{FindingRow, ShareRow};
 use workload_guard_dbus::{GuardError, History1Backend};
@@ -75,11 +76,16 @@ fn snapshot(n: u64, ts: u64) -> Snapshot {
 
 impl History1Backend for FakeHistory {
     async fn summary(&self, window: u32) -> Result<Dict, GuardError> {
-        Ok(dict::of(&summarize(
-            &self.snapshots,
-            self.now,
-            window.into(),
-        )))
+        let summary = summarize(&self.snapshots, self.now, window.into());
+        let throttled = Throttled {
+            ts: self.now - 60,
+            unit: "lwg-heavy-routed-4242-1.scope".into(),
+            class: "heavy".into(),
+            command: "cargo build --release <&>".into(),
+            since: self.now - 600,
+            throttled_usec: Some(83_300_000),
+        };
+        Ok(dict::of(&summary.with_throttling(&[throttled], self.now)))
     }
 
     async fn snapshots(&self, since: u64, max: u32) -> Result<Vec<Dict>, GuardError> {

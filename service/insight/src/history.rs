@@ -56,7 +56,7 @@ pub fn retained(text: &[u8]) -> Option<&[u8]> {
     Some(starts.get(from).map_or(&[], |start| &text[*start..]))
 }
 
-fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
+pub(crate) fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     text.split(|byte| *byte == b'\n')
         .filter(|line| !line.trim_ascii().is_empty())
 }

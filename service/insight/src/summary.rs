@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::snapshot::Snapshot;
+use crate::throttling::{Cost, Throttled, costs};
 
 /// A stretch of the history, up to now.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -34,6 +35,16 @@ pub struct Summary {
     pub measures: Measures,
     /// Who used most, by command and class.
     pub top_cpu: Vec<TopCommand>,
+    /// Who was held up by a budget, likewise.
+    pub throttling: Vec<Cost>,
+}
+
+impl Summary {
+    /// With what budgets cost the workloads of the same stretch.
+    pub fn with_throttling(mut self, lines: &[Throttled], now: u64) -> Summary {
+        self.throttling = costs(lines, now, self.window_sec);
+        self
+    }
 }
 
 /// Each measure of the snapshots; none where no snapshot has it.

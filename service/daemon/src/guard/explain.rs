@@ -36,6 +36,8 @@ impl Guard {
         let mut add = |key: &str, value: Option<OwnedValue>| {
             details.extend(value.map(|value| (key.to_owned(), value)));
         };
+        let throttled = question.noted.as_ref().and_then(|noted| noted.throttled);
+        add("throttled_usec", throttled.map(OwnedValue::from));
         let path = told.unit.as_deref().map(names::workload_path);
         add("workload", path.map(|path| path.into_inner().into()));
         add("rule", told.rule.map(text));
@@ -90,6 +92,7 @@ impl Guard {
             why: route.why.clone(),
             source: place.to_owned(),
             source_ended: ended,
+            throttled: self.cgroups.throttled_usec(&route.cgroup),
         }
     }
 }

@@ -43,29 +43,15 @@ impl Guard {
                 let moment = Moment {
                     places: self.places(),
                     counters: self.counters(),
+                    throttled: self
+                        .throttling
+                        .news(self.routes.values().map(|record| &record.route)),
                 };
                 self.snapshots.history.snapshot(moment);
                 self.snapshots.next = Some(now + interval);
             }
             // A shorter interval of new settings counts at once.
             Some(next) => self.snapshots.next = Some(next.min(now + interval)),
-        }
-    }
-
-    /// How long budgets held up each workload. What is idle is held up by none: its file is not read again.
-    pub(super) fn read_throttling(&mut self) {
-        let mut before = std::mem::take(&mut self.throttled);
-        for tracked in self.engine.workloads() {
-            let unit = &tracked.workload.unit;
-            let Some(record) = self.routes.get(unit) else {
-                continue;
-            };
-            let idle = tracked.cpu == Some(0.0);
-            let known = before.remove(unit).filter(|_| idle);
-            let read = || self.cgroups.throttled_usec(&record.route.cgroup);
-            if let Some(usec) = known.or_else(read) {
-                self.throttled.insert(unit.clone(), usec);
-            }
         }
     }
 

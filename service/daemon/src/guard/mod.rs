@@ -18,6 +18,7 @@ mod requests;
 mod runner;
 mod sample;
 mod taken;
+mod throttling;
 mod wake;
 mod watch;
 
@@ -63,6 +64,7 @@ use learning::Learning;
 use moves::Jobs;
 use programs::Programs;
 use quota::Steering;
+use throttling::Throttling;
 use wake::{Waiting, Wake};
 
 /// Everything that the loop owns.
@@ -97,8 +99,7 @@ pub struct Guard {
     snapshots: Snapshots,
     /// Processes of each scope at the last sample.
     scope_pids: HashMap<String, Vec<u32>>,
-    /// How long its budget held up each scope, in microseconds, where the kernel tells.
-    throttled: HashMap<String, u64>,
+    throttling: Throttling,
     /// Processes of each watched unit at the last sample.
     watched: Vec<(String, u32)>,
     board: Board,
@@ -154,7 +155,7 @@ impl Guard {
             tally: Arc::default(),
             snapshots: Snapshots::new(history),
             scope_pids: HashMap::new(),
-            throttled: HashMap::new(),
+            throttling: Throttling::default(),
             watched: Vec::new(),
             notifier: Notifier::from_environment(),
             started: clock::since_boot(),
@@ -356,6 +357,7 @@ impl Guard {
         }
         if let Some(record) = self.routes.remove(unit) {
             self.tell_the_end(&record.route);
+            self.throttling.ended(&record.route);
             self.decide(Event::Gone {
                 unit: unit.to_owned(),
             });

@@ -355,6 +355,9 @@ impl Guard {
         self.totals.recovered += 1;
         self.count_recovery(&cause);
         let record = self.routes.remove(&unit);
+        if let Some(record) = &record {
+            self.throttling.ended(&record.route);
+        }
         self.decide(Event::Recovered {
             unit: unit.clone(),
             outcome: Ok(std::mem::take(&mut arrival.processes)),

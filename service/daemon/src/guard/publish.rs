@@ -114,7 +114,7 @@ impl Guard {
                 control_group: route.cgroup.clone(),
                 command: route.command.clone(),
                 since: route.since,
-                throttled: self.throttled.get(&route.unit).copied().unwrap_or(UNKNOWN),
+                throttled: self.throttling.of(&route.unit).unwrap_or(UNKNOWN),
             },
             reason_text: route.why.clone(),
             pids: self

@@ -1,4 +1,4 @@
-//! `history.jsonl`: appended to so that a crash, or a disk that is full, costs no line but the one at hand, and
+//! A file of lines: appended to so that a crash, or a disk that is full, costs no line but the one at hand, and
 //! kept within bounds.
 
 use std::collections::VecDeque;
@@ -7,7 +7,7 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use guard_insight::history::{History, MAX_BYTES, retained};
+use guard_insight::history::{MAX_BYTES, retained};
 use nix::libc::{O_NOFOLLOW, O_NONBLOCK};
 
 use crate::disk;
@@ -26,21 +26,23 @@ pub struct HistoryFile {
 }
 
 impl HistoryFile {
-    /// In `folder`, which is made with the first line.
-    pub fn new(folder: Option<&Path>) -> HistoryFile {
+    /// `name` in `folder`, which is made with the first line.
+    pub fn new(folder: Option<&Path>, name: &str) -> HistoryFile {
         HistoryFile {
-            path: folder.map(|folder| folder.join("history.jsonl")),
+            path: folder.map(|folder| folder.join(name)),
             waiting: VecDeque::new(),
             problem: None,
         }
     }
 
-    /// Appends a line, and those that could not be written before.
-    pub fn append(&mut self, line: Vec<u8>) {
-        if self.waiting.len() == MAX_WAITING {
-            self.waiting.pop_front();
+    /// Appends lines, and those that could not be written before.
+    pub fn append(&mut self, lines: impl IntoIterator<Item = Vec<u8>>) {
+        self.waiting.extend(lines);
+        let late = self.waiting.len().saturating_sub(MAX_WAITING);
+        self.waiting.drain(..late);
+        if self.waiting.is_empty() {
+            return;
         }
-        self.waiting.push_back(line);
         let Some(path) = &self.path else { return };
         match write(path, &self.waiting).and_then(|()| trim(path)) {
             Ok(()) => {
@@ -53,7 +55,7 @@ impl HistoryFile {
                 let problem = format!("{}: {error}", path.display());
                 // Once for each cause, not at each try.
                 if self.problem.as_ref() != Some(&problem) {
-                    log::warn!("the history cannot be written: {problem}; it waits in memory");
+                    log::warn!("the history cannot be written: {problem}; lines wait in memory");
                     self.problem = Some(problem);
                 }
             }
@@ -61,7 +63,7 @@ impl HistoryFile {
     }
 
     /// All of it, with what waits.
-    pub fn read(&self) -> History {
+    pub fn text(&self) -> Vec<u8> {
         let mut text = match &self.path {
             Some(path) => read_end(path).unwrap_or_else(|error| {
                 log::warn!("{} cannot be read: {error}", path.display());
@@ -71,7 +73,7 @@ impl HistoryFile {
         };
         text.push(b'\n');
         text.extend(self.waiting.iter().flatten());
-        History::parse(&text)
+        text
     }
 
     /// Why the last line could not be written, while it is so.
@@ -159,7 +161,7 @@ fn read_end(path: &Path) -> io::Result<Vec<u8>> {
 mod tests {
     use std::os::unix::fs::PermissionsExt;
 
-    use guard_insight::history::MAX_LINES;
+    use guard_insight::history::{History, MAX_LINES};
 
     use super::*;
 
@@ -167,8 +169,16 @@ mod tests {
         format!("{{\"ts\":{ts}}}\n").into_bytes()
     }
 
+    fn at(folder: &Path) -> HistoryFile {
+        HistoryFile::new(Some(folder), "history.jsonl")
+    }
+
+    fn read(file: &HistoryFile) -> History {
+        History::parse(&file.text())
+    }
+
     fn stamps(file: &HistoryFile) -> Vec<u64> {
-        file.read()
+        read(file)
             .snapshots
             .iter()
             .map(|snapshot| snapshot.ts)
@@ -179,20 +189,20 @@ mod tests {
     fn lines_come_back_and_are_the_users_alone() {
         let folder = tempfile::tempdir().expect("a folder");
         let state = folder.path().join("new");
-        let mut file = HistoryFile::new(Some(&state));
+        let mut file = at(&state);
         assert!(stamps(&file).is_empty());
-        file.append(line(1));
-        file.append(line(2));
+        file.append([line(1)]);
+        file.append([line(2)]);
         assert_eq!(stamps(&file), [1, 2]);
-        assert_eq!(stamps(&HistoryFile::new(Some(&state))), [1, 2]);
+        assert_eq!(stamps(&at(&state)), [1, 2]);
         let mode = fs::metadata(state.join("history.jsonl"))
             .expect("there")
             .permissions()
             .mode();
         assert_eq!(mode & 0o777, 0o600);
         // Without a home the lines of this run are there all the same.
-        let mut homeless = HistoryFile::new(None);
-        homeless.append(line(3));
+        let mut homeless = HistoryFile::new(None, "history.jsonl");
+        homeless.append([line(3)]);
         assert_eq!(stamps(&homeless), [3]);
     }
 
@@ -203,34 +213,34 @@ mod tests {
         let mut text = line(1);
         text.extend(b"{\"ts\":2,\"rou");
         fs::write(&path, text).expect("written");
-        let mut file = HistoryFile::new(Some(folder.path()));
-        file.append(line(3));
+        let mut file = at(folder.path());
+        file.append([line(3)]);
         assert_eq!(stamps(&file), [1, 3]);
-        assert_eq!(file.read().skipped, 1);
+        assert_eq!(read(&file).skipped, 1);
     }
 
     #[test]
     fn what_could_not_be_written_waits_and_is_there_once() {
         let folder = tempfile::tempdir().expect("a folder");
         let state = folder.path().join("state");
-        let mut file = HistoryFile::new(Some(&state));
-        file.append(line(1));
+        let mut file = at(&state);
+        file.append([line(1)]);
         // A folder in the file's place, as something that cannot be written; root heeds no permissions.
         let path = state.join("history.jsonl");
         fs::rename(&path, state.join("aside")).expect("renamed");
         fs::create_dir(&path).expect("made");
-        file.append(line(2));
-        file.append(line(3));
+        file.append([line(2)]);
+        file.append([line(3)]);
         assert!(file.problem().expect("a problem").contains("history.jsonl"));
         assert_eq!(stamps(&file), [2, 3]);
         fs::remove_dir(&path).expect("removed");
         fs::rename(state.join("aside"), &path).expect("renamed");
-        file.append(line(4));
+        file.append([line(4)]);
         assert_eq!(file.problem(), None);
         assert_eq!(stamps(&file), [1, 2, 3, 4]);
         for n in 0..2 * MAX_WAITING as u64 {
-            let mut homeless = HistoryFile::new(None);
-            homeless.append(line(n));
+            let mut homeless = HistoryFile::new(None, "history.jsonl");
+            homeless.append([line(n)]);
             assert!(homeless.waiting.len() <= MAX_WAITING);
         }
     }
@@ -259,20 +269,20 @@ mod tests {
         use nix::sys::resource::{Resource, getrlimit, setrlimit};
         use nix::sys::signal::{SigHandler, Signal, signal};
         let folder = tempfile::tempdir().expect("a folder");
-        let mut file = HistoryFile::new(Some(folder.path()));
-        file.append(line(1));
+        let mut file = at(folder.path());
+        file.append([line(1)]);
         // SAFETY: ignoring a signal runs no code of ours.
         unsafe { signal(Signal::SIGXFSZ, SigHandler::SigIgn) }.expect("ignored");
         let (soft, hard) = getrlimit(Resource::RLIMIT_FSIZE).expect("a limit");
         setrlimit(Resource::RLIMIT_FSIZE, line(1).len() as u64 + 4, hard).expect("set");
-        file.append(line(2));
+        file.append([line(2)]);
         let during = fs::read(folder.path().join("history.jsonl")).expect("read");
         setrlimit(Resource::RLIMIT_FSIZE, soft, hard).expect("set back");
         assert!(file.problem().is_some());
         assert_eq!(during, line(1));
-        file.append(line(3));
+        file.append([line(3)]);
         assert_eq!(stamps(&file), [1, 2, 3]);
-        assert_eq!(file.read().skipped, 0);
+        assert_eq!(read(&file).skipped, 0);
     }
 
     #[test]
@@ -282,13 +292,13 @@ mod tests {
         let target = folder.path().join("target");
         fs::write(&target, "mine\n").expect("written");
         std::os::unix::fs::symlink(&target, &path).expect("linked");
-        let mut file = HistoryFile::new(Some(folder.path()));
-        file.append(line(1));
+        let mut file = at(folder.path());
+        file.append([line(1)]);
         assert!(file.problem().is_some());
         assert_eq!(fs::read(&target).expect("read"), b"mine\n");
         fs::remove_file(&path).expect("removed");
         nix::unistd::mkfifo(&path, nix::sys::stat::Mode::S_IRWXU).expect("made");
-        file.append(line(2));
+        file.append([line(2)]);
         assert!(file.problem().is_some());
         assert_eq!(stamps(&file), [1, 2]);
     }
@@ -299,8 +309,8 @@ mod tests {
         let path = folder.path().join("history.jsonl");
         let many: Vec<u8> = (0..MAX_LINES as u64).flat_map(line).collect();
         fs::write(&path, many).expect("written");
-        let mut file = HistoryFile::new(Some(folder.path()));
-        file.append(line(9_999_999));
+        let mut file = at(folder.path());
+        file.append([line(9_999_999)]);
         let kept = stamps(&file);
         assert_eq!(
             (kept.len(), kept.last()),
@@ -311,7 +321,7 @@ mod tests {
         assert!(huge.len() as u64 > MAX_READ);
         fs::write(&path, huge).expect("written");
         assert_eq!(stamps(&file).last(), Some(&599_999));
-        file.append(line(600_000));
+        file.append([line(600_000)]);
         assert_eq!(stamps(&file).last(), Some(&600_000));
         assert!(fs::metadata(&path).expect("there").len() < MAX_BYTES as u64);
     }

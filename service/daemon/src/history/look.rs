@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use guard_insight::diagnose::{Competing, Environment};
 use guard_insight::snapshot::{Consumer, SCHEMA_VERSION, Snapshot, TOP};
+use guard_insight::throttling::Throttled;
 use guard_policy::quota::Signal;
 use guard_system::cgroup::{CgroupFs, Layout};
 use guard_system::host::{self, Census, Group};
@@ -27,6 +28,8 @@ pub struct Moment {
     pub places: Places,
     /// What it counted.
     pub counters: Counters,
+    /// Workloads whose budgets held them up further than was told before.
+    pub throttled: Vec<Throttled>,
 }
 
 /// What the loop counted since it started.

@@ -12,8 +12,10 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use futures::channel::oneshot;
 use guard_insight::diagnose::{self, Diagnosis, diagnose};
+use guard_insight::history::History as Lines;
 use guard_insight::snapshot::Snapshot;
 use guard_insight::summary::{Summary, summarize};
+use guard_insight::throttling::{self, Throttled};
 use workload_guard_dbus::GuardError;
 
 use crate::published::Published;
@@ -115,15 +117,26 @@ impl History {
 /// What the thread owns.
 struct Historian {
     file: HistoryFile,
+    throttling: HistoryFile,
     looker: Looker,
 }
 
 impl Historian {
     fn new(state: Option<PathBuf>) -> Historian {
         Historian {
-            file: HistoryFile::new(state.as_deref()),
+            file: HistoryFile::new(state.as_deref(), "history.jsonl"),
+            throttling: HistoryFile::new(state.as_deref(), "throttling.jsonl"),
             looker: Looker::new(),
         }
+    }
+
+    fn read(&self) -> Lines {
+        Lines::parse(&self.file.text())
+    }
+
+    fn problem(&self) -> Option<String> {
+        let problem = self.file.problem().or_else(|| self.throttling.problem());
+        problem.map(str::to_owned)
     }
 
     fn run(mut self, asked: &Receiver<Ask>) {
@@ -133,22 +146,26 @@ impl Historian {
                 Ask::Begin(places) => self.looker.begin(&places),
                 Ask::Snapshot(moment) => {
                     if let Some(snapshot) = self.looker.snapshot(&moment, now()) {
-                        self.file.append(snapshot.line());
+                        self.file.append([snapshot.line()]);
                     }
+                    let lines = moment.throttled.iter().map(Throttled::line);
+                    self.throttling.append(lines);
                 }
                 Ask::Summary(window, answer) => {
-                    let history = self.file.read();
-                    drop(answer.send(summarize(&history.snapshots, now(), window.into())));
+                    let (history, now) = (self.read(), now());
+                    let costs = throttling::parse(&self.throttling.text());
+                    let summary = summarize(&history.snapshots, now, window.into());
+                    drop(answer.send(summary.with_throttling(&costs, now)));
                 }
                 Ask::Since(since, max, answer) => {
-                    let history = self.file.read();
+                    let history = self.read();
                     drop(answer.send(history.since(since, max).into_iter().cloned().collect()));
                 }
                 Ask::Diagnose(mut guard, machine, answer) => {
-                    guard.history_problem = self.file.problem().map(str::to_owned);
+                    guard.history_problem = self.problem();
                     let situation = diagnose::Situation {
                         now: now(),
-                        history: self.file.read().snapshots,
+                        history: self.read().snapshots,
                         environment: self.looker.environment(&machine),
                         guard: *guard,
                     };

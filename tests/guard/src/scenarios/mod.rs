@@ -125,6 +125,7 @@ scenarios! {
     exec_to_heavy_latency,
     lost_events_are_made_good,
     suspended_and_resumed,
+    throttling_told,
     cpu_controller_late,
     fork_storm,
     app_slice_desktop_session,

@@ -35,6 +35,8 @@ pub struct Noted {
     pub source: String,
     /// That is a scope which has ended since, and is made anew for the way back.
     pub source_ended: bool,
+    /// How long its budget held it up so far, over all CPUs, in microseconds; none where the kernel does not tell.
+    pub throttled: Option<u64>,
 }
 
 /// How a process stands.

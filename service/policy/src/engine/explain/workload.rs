@@ -52,6 +52,9 @@ impl Engine {
                 false => format!("It came from {}.", noted.source),
             });
         }
+        if let Some(noted) = &about.noted {
+            explanation.say(held_up(noted.throttled, &workload.class));
+        }
         if !coming {
             explanation.say(format!(
                 "`workload-guard release {}` brings it back at once.",
@@ -118,6 +121,21 @@ impl Engine {
             }
             None => explanation.say("It stays until it is released, however calm it gets."),
         }
+    }
+}
+
+/// What its budget cost it.
+fn held_up(throttled: Option<u64>, class: &str) -> String {
+    match throttled {
+        None => format!(
+            "How long the budget of {class} held it up is not known: the kernel does not tell (Linux 6.6 and later \
+             do, where the user manager has the cpu controller)."
+        ),
+        Some(0) => format!("The budget of {class} has not held it up."),
+        Some(usec) => format!(
+            "The budget of {class} has held it up for {:.1} s so far, over all CPUs.",
+            usec as f64 / 1e6
+        ),
     }
 }
 

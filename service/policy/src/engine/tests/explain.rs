@@ -63,6 +63,7 @@ fn inside(machine: &Machine, pid: u32, root: u32) -> Explanation {
         why: "rule cargo".to_owned(),
         source: "app-term.scope".to_owned(),
         source_ended: false,
+        throttled: Some(0),
     });
     ask(machine, &question)
 }
@@ -390,8 +391,19 @@ fn in_a_workload(told: &mut Told) {
         why: "92% CPU, at or above 70% for 4 samples".to_owned(),
         source: "app-term.scope".to_owned(),
         source_ended: true,
+        throttled: Some(12_340_000),
     });
-    told.note("its source has ended", &ask(&machine, &question));
+    told.note(
+        "its source has ended, and its budget held it up",
+        &ask(&machine, &question),
+    );
+    if let Some(noted) = &mut question.noted {
+        noted.throttled = None;
+    }
+    told.note(
+        "the kernel does not tell of budgets",
+        &ask(&machine, &question),
+    );
 
     let pin = Kind::Pin {
         process: id(10),
