@@ -46,10 +46,10 @@ pub enum CommandLineError {
         length: usize,
     },
     /// A character that would end the line or the entry.
-    #[error("the machine's command line holds {0:?}, which no boot entry can")]
+    #[error("the command line holds {0:?}, which no boot entry can")]
     Control(char),
     /// Limine would put a macro's text there.
-    #[error("the machine's command line holds `${{`, which Limine takes for a macro: take it out")]
+    #[error("the command line holds `${{`, which Limine takes for a macro: take it out")]
     Macro,
 }
 
@@ -95,15 +95,26 @@ pub fn parameters(machine: &Machine, profile: Profile) -> Vec<String> {
 ///
 /// The line would be too long, or holds what no boot entry can.
 pub fn merged(base: &str, machine: &Machine, profile: Profile) -> Result<String, CommandLineError> {
+    merged_with(base, machine, profile, |parameter| parameter)
+}
+
+/// As [`merged`], where each parameter is written as `add` has it.
+///
+/// # Errors
+///
+/// As [`merged`].
+pub fn merged_with(
+    base: &str,
+    machine: &Machine,
+    profile: Profile,
+    add: impl Fn(String) -> String,
+) -> Result<String, CommandLineError> {
     if let Some(c) = base
         .trim_end()
         .chars()
         .find(|c| c.is_control() && *c != '\t')
     {
         return Err(CommandLineError::Control(c));
-    }
-    if base.contains("${") {
-        return Err(CommandLineError::Macro);
     }
     let own = stripped(base);
     // What follows `--` is for init, not for the kernel.
@@ -112,7 +123,7 @@ pub fn merged(base: &str, machine: &Machine, profile: Profile) -> Result<String,
         .position(|token| *token == "--")
         .unwrap_or(own.len());
     let mut all: Vec<String> = own[..end].iter().map(|token| (*token).to_owned()).collect();
-    all.extend(parameters(machine, profile));
+    all.extend(parameters(machine, profile).into_iter().map(add));
     all.extend(own[end..].iter().map(|token| (*token).to_owned()));
     let line = all.join(" ");
     if line.len() >= LIMIT {
