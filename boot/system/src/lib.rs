@@ -1,4 +1,4 @@
-//! What the bench profiles touch: topology, kernel knobs, interrupt counters.
+//! What the bench profiles touch: topology, kernel knobs, interrupt counters, boot entries.
 //!
 //! Each reader and writer takes a [`root::Root`], so that a recorded tree can stand in for the machine.
 
@@ -7,6 +7,7 @@ pub mod apply;
 pub mod audit;
 pub mod boot;
 pub mod canary;
+pub mod entries;
 pub mod hands;
 pub mod knobs;
 pub mod machine;

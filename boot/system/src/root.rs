@@ -25,6 +25,11 @@ pub struct FileError {
     pub error: io::Error,
 }
 
+/// Below the root, and along no link.
+const STRICTLY: ResolveFlags = ResolveFlags::BENEATH
+    .union(ResolveFlags::NO_SYMLINKS)
+    .union(ResolveFlags::NO_MAGICLINKS);
+
 /// How often a lookup is begun anew when a rename beside it kept the kernel from telling whether it stayed inside.
 const TRIES: u32 = 16;
 
@@ -61,6 +66,67 @@ impl Root {
             Err(error) if is_absent(&error) => Ok(None),
             Err(error) => Err(self.error(below, error)),
         }
+    }
+
+    /// Whether there is anything of this name.
+    pub fn exists(&self, below: &str) -> bool {
+        self.open(below, OFlags::PATH).is_ok()
+    }
+
+    /// Whether a name is a symbolic link.
+    pub fn is_link(&self, below: &str) -> bool {
+        use std::os::unix::fs::MetadataExt;
+        self.open(below, OFlags::PATH | OFlags::NOFOLLOW)
+            .and_then(|fd| File::from(fd).metadata())
+            .is_ok_and(|of| of.mode() & nix::libc::S_IFMT == nix::libc::S_IFLNK)
+    }
+
+    /// A file's bytes, or `None` where there is no such file.
+    ///
+    /// # Errors
+    ///
+    /// The file is there and cannot be read, or is no regular file, or has more than `most` bytes.
+    pub fn bytes(&self, below: &str, most: u64) -> Result<Option<Vec<u8>>, FileError> {
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK;
+        let read = self.open(below, flags).map(File::from).and_then(|file| {
+            regular(&file)?;
+            let mut bytes = Vec::new();
+            file.take(most + 1).read_to_end(&mut bytes)?;
+            if bytes.len() as u64 > most {
+                return Err(io::Error::new(
+                    io::ErrorKind::FileTooLarge,
+                    format!("it has more than {most} bytes"),
+                ));
+            }
+            Ok(bytes)
+        });
+        match read {
+            Ok(bytes) => Ok(Some(bytes)),
+            Err(error) if is_absent(&error) => Ok(None),
+            Err(error) => Err(self.error(below, error)),
+        }
+    }
+
+    /// A folder that is there, without a symbolic link on the way to it.
+    ///
+    /// # Errors
+    ///
+    /// What the kernel answered; ELOOP for a link, EXDEV for a way out of the root.
+    pub fn open_folder(&self, below: &str) -> io::Result<OwnedFd> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        self.beneath(below, flags, STRICTLY)
+    }
+
+    /// A regular file that is there, to be overwritten in its place, where it keeps its blocks. No symbolic link is
+    /// followed.
+    ///
+    /// # Errors
+    ///
+    /// As [`Root::open_to_write`].
+    pub fn open_in_place(&self, below: &str) -> io::Result<File> {
+        let file = self.strictly(below, OFlags::RDWR)?;
+        regular(&file)?;
+        Ok(file)
     }
 
     /// The names in a folder, sorted; none where there is no such folder.
@@ -171,9 +237,7 @@ impl Root {
     fn strictly(&self, below: &str, flags: OFlags) -> io::Result<File> {
         // A FIFO or terminal in the file's place must not hold us up; it is refused when it is open.
         let flags = flags | OFlags::CLOEXEC | OFlags::NOCTTY | OFlags::NONBLOCK;
-        let resolve =
-            ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
-        self.beneath(below, flags, resolve).map(File::from)
+        self.beneath(below, flags, STRICTLY).map(File::from)
     }
 
     fn beneath(&self, below: &str, flags: OFlags, resolve: ResolveFlags) -> io::Result<OwnedFd> {
