@@ -19,6 +19,12 @@ pub enum BenchError {
     KnobFailed(String),
     /// Work does not spread over the CPUs that are to be measured on.
     CanaryFailed(String),
+    /// There is no boot loader that could do it.
+    UnsupportedLoader(String),
+    /// Nothing in the boot loader's files is what the machine file names, or they cannot be understood.
+    ConfigUnmatched(String),
+    /// A file of the boot loader could not be read or written.
+    EntriesFailed(String),
     /// Another caller's change is under way.
     Busy(String),
 }
@@ -33,6 +39,9 @@ impl BenchError {
             | BenchError::InvalidSettings(text)
             | BenchError::KnobFailed(text)
             | BenchError::CanaryFailed(text)
+            | BenchError::UnsupportedLoader(text)
+            | BenchError::ConfigUnmatched(text)
+            | BenchError::EntriesFailed(text)
             | BenchError::Busy(text) => text.clone(),
         }
     }

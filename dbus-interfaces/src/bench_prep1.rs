@@ -12,7 +12,7 @@ use zbus::names::{MemberName, OwnedUniqueName};
 use zvariant::OwnedValue;
 
 use crate::bench_error::BenchError;
-use crate::bench_types::{CheckRow, KnobRow};
+use crate::bench_types::{CheckRow, EntryRow, KnobRow};
 
 /// Who calls what, as far as the message itself tells.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,6 +58,26 @@ pub trait BenchPrep1Backend: Send + Sync + 'static {
         call: Call,
         expected: String,
     ) -> impl Future<Output = Result<(bool, Vec<CheckRow>), BenchError>> + Send;
+    /// Behind `PreviewBootEntries`.
+    fn preview_boot_entries(
+        &self,
+        call: Call,
+    ) -> impl Future<Output = Result<(String, String, Vec<String>), BenchError>> + Send;
+    /// Behind `RegenerateBootEntries`.
+    fn regenerate_boot_entries(
+        &self,
+        call: Call,
+    ) -> impl Future<Output = Result<(Vec<EntryRow>, Vec<String>), BenchError>> + Send;
+    /// Behind `SetNextBoot`.
+    fn set_next_boot(
+        &self,
+        call: Call,
+        profile: String,
+    ) -> impl Future<Output = Result<String, BenchError>> + Send;
+    /// Behind `BootLoader`.
+    fn boot_loader(&self) -> String;
+    /// Behind `NextProfile`.
+    fn next_profile(&self) -> String;
     /// Behind `BootedProfile`.
     fn booted_profile(&self) -> String;
     /// Behind `Applied`.
@@ -128,6 +148,54 @@ impl<B: BenchPrep1Backend> BenchPrep1<B> {
         self.0.check(Call::of(&header), expected).await
     }
 
+    /// Shows what RegenerateBootEntries would change. It writes nothing, and anyone may ask.
+    ///
+    /// @loader: whose files they are: `limine`, `systemd-boot` or `grub`.
+    /// @diff: a unified diff without unchanged lines around a change, since the files are root's; empty when nothing
+    /// would change.
+    /// @notes: what a person should know, a sentence each.
+    ///
+    /// Errors: InvalidSettings, UnsupportedLoader, ConfigUnmatched, EntriesFailed.
+    #[zbus(out_args("loader", "diff", "notes"))]
+    async fn preview_boot_entries(
+        &self,
+        #[zbus(header)] header: Header<'_>,
+    ) -> Result<(String, String, Vec<String>), BenchError> {
+        self.0.preview_boot_entries(Call::of(&header)).await
+    }
+
+    /// Brings the boot loader's entries of the profiles up to date: one for each kernel that the machine file names and
+    /// each profile. Files that are as they should be are not touched; what is replaced is kept in
+    /// /var/backups/bench-profile first. polkit: org.workloadguard.bench.regenerate-boot-entries.
+    ///
+    /// @changed: each file: its path, and `written` or `removed`.
+    /// @notes: as for PreviewBootEntries, and where the replaced files are kept.
+    ///
+    /// Errors: NotAuthorized, InvalidSettings, UnsupportedLoader, ConfigUnmatched, EntriesFailed, Busy.
+    #[zbus(out_args("changed", "notes"))]
+    async fn regenerate_boot_entries(
+        &self,
+        #[zbus(header)] header: Header<'_>,
+    ) -> Result<(Vec<EntryRow>, Vec<String>), BenchError> {
+        self.0.regenerate_boot_entries(Call::of(&header)).await
+    }
+
+    /// Has the boot loader start the entry of a profile at the next boot, and at that one alone. It restarts nothing.
+    /// polkit: org.workloadguard.bench.set-next-boot.
+    ///
+    /// @profile: a profile; empty takes back what was set.
+    /// @entry: the entry, as the boot loader names it; empty when it was taken back.
+    ///
+    /// Errors: NotAuthorized, WrongProfile, UnsupportedLoader, ConfigUnmatched, EntriesFailed, Busy.
+    #[zbus(out_args("entry"))]
+    async fn set_next_boot(
+        &self,
+        #[zbus(header)] header: Header<'_>,
+        profile: String,
+    ) -> Result<String, BenchError> {
+        self.0.set_next_boot(Call::of(&header), profile).await
+    }
+
     /// The service's version.
     #[zbus(property(emits_changed_signal = "const"))]
     fn version(&self) -> String {
@@ -144,6 +212,20 @@ impl<B: BenchPrep1Backend> BenchPrep1<B> {
     #[zbus(property)]
     fn applied(&self) -> String {
         self.0.applied()
+    }
+
+    /// The boot loader whose entries are kept: `limine`, `systemd-boot` or `grub`; empty when none is known. As it was
+    /// when the service started.
+    #[zbus(property(emits_changed_signal = "const"))]
+    fn boot_loader(&self) -> String {
+        self.0.boot_loader()
+    }
+
+    /// The profile that the next boot alone is into, as SetNextBoot set it or the loader has it; empty for a normal
+    /// boot, and where it cannot be told.
+    #[zbus(property)]
+    fn next_profile(&self) -> String {
+        self.0.next_profile()
     }
 
     /// The profiles that there are.

@@ -33,6 +33,15 @@ pub struct CheckRow {
     pub text: String,
 }
 
+/// One file of a boot loader that was changed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, Type, Value, OwnedValue)]
+pub struct EntryRow {
+    /// Its path.
+    pub path: String,
+    /// `written` or `removed`.
+    pub action: String,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -41,5 +50,6 @@ mod tests {
     fn signatures_are_the_contract() {
         assert_eq!(KnobRow::SIGNATURE.to_string(), "(sssssss)");
         assert_eq!(CheckRow::SIGNATURE.to_string(), "(sss)");
+        assert_eq!(EntryRow::SIGNATURE.to_string(), "(ss)");
     }
 }

@@ -11,6 +11,7 @@ pub mod dict;
 pub mod error;
 pub mod guard1;
 pub mod history1;
+pub mod login1;
 pub mod names;
 pub mod polkit1;
 pub mod profile1;

@@ -18,6 +18,10 @@ pub const BENCH_UNIT: &str = "bench-prepd.service";
 pub const ACTION_APPLY: &str = "org.workloadguard.bench.apply";
 /// The polkit action behind `Restore`.
 pub const ACTION_RESTORE: &str = "org.workloadguard.bench.restore";
+/// The polkit action behind `RegenerateBootEntries`.
+pub const ACTION_REGENERATE: &str = "org.workloadguard.bench.regenerate-boot-entries";
+/// The polkit action behind `SetNextBoot`.
+pub const ACTION_NEXT_BOOT: &str = "org.workloadguard.bench.set-next-boot";
 /// What every error name of ours starts with.
 pub const ERROR_PREFIX: &str = "org.workloadguard.Error";
 /// The unit of the guard.

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use futures_lite::future;
 use support::{assert_documented, compare, introspect};
 use workload_guard_dbus::bench_prep1::Call;
-use workload_guard_dbus::bench_types::{CheckRow, KnobRow};
+use workload_guard_dbus::bench_types::{CheckRow, EntryRow, KnobRow};
 use workload_guard_dbus::{BenchError, BenchPrep1, BenchPrep1Backend, BenchPrep1Proxy, names};
 use zvariant::OwnedValue;
 
@@ -41,6 +41,27 @@ impl BenchPrep1Backend for Fake {
         expected: String,
     ) -> Result<(bool, Vec<CheckRow>), BenchError> {
         Err(BenchError::WrongProfile(expected))
+    }
+    async fn preview_boot_entries(
+        &self,
+        _call: Call,
+    ) -> Result<(String, String, Vec<String>), BenchError> {
+        Ok(("grub".into(), String::new(), Vec::new()))
+    }
+    async fn regenerate_boot_entries(
+        &self,
+        call: Call,
+    ) -> Result<(Vec<EntryRow>, Vec<String>), BenchError> {
+        Err(BenchError::UnsupportedLoader(call.member))
+    }
+    async fn set_next_boot(&self, call: Call, profile: String) -> Result<String, BenchError> {
+        Ok(format!("{} {profile}", call.member))
+    }
+    fn boot_loader(&self) -> String {
+        "grub".into()
+    }
+    fn next_profile(&self) -> String {
+        String::new()
     }
     fn booted_profile(&self) -> String {
         "multi-core".into()
@@ -107,6 +128,16 @@ fn the_backend_hears_which_member_was_called_and_whether_a_person_may_be_asked()
         assert_eq!(
             bench.check("turbo".into()).await,
             Err(BenchError::WrongProfile("turbo".into()))
+        );
+        assert_eq!(
+            bench.set_next_boot("unlimited".into()).await.as_deref(),
+            Ok("SetNextBoot unlimited")
+        );
+        assert_eq!(
+            bench.regenerate_boot_entries().await,
+            Err(BenchError::UnsupportedLoader(
+                "RegenerateBootEntries".into()
+            ))
         );
         assert_eq!(bench.booted_profile().await.as_deref(), Ok("multi-core"));
     });

@@ -2,6 +2,7 @@
 
 mod access;
 mod activity;
+mod entries;
 mod logging;
 mod object;
 mod options;

@@ -5,8 +5,9 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bench_profile::profile::Profile;
+use bench_system::entries::next;
 use workload_guard_dbus::bench_prep1::Call;
-use workload_guard_dbus::bench_types::{CheckRow, KnobRow};
+use workload_guard_dbus::bench_types::{CheckRow, EntryRow, KnobRow};
 use workload_guard_dbus::{BenchError, BenchPrep1, BenchPrep1Backend, names};
 use zvariant::OwnedValue;
 
@@ -14,7 +15,7 @@ use crate::access::Gate;
 use crate::activity::Activity;
 use crate::prepare::Preparer;
 use crate::turn::Turns;
-use crate::{options, rows, work};
+use crate::{entries, options, rows, work};
 
 /// Serves [`BenchPrep1Backend`].
 pub struct BenchObject {
@@ -29,6 +30,10 @@ pub struct BenchObject {
     booted: Result<Option<Profile>, BenchError>,
     /// What the last change left.
     applied: Arc<Mutex<Option<Profile>>>,
+    /// As long as this service runs.
+    loader: String,
+    /// What the loader was told last.
+    next: Arc<Mutex<Option<Profile>>>,
 }
 
 impl BenchObject {
@@ -52,48 +57,57 @@ impl BenchObject {
             checks: Turns::default(),
             booted,
             applied: Arc::new(Mutex::new(preparer.applied())),
+            loader: entries::loader(preparer.root()),
+            next: Arc::new(Mutex::new(next::pending(preparer.root()))),
             preparer,
         }
     }
 
-    /// Does `work` as the one change at this time, and tells everyone when that changes what is applied.
-    async fn change(
+    /// Does `work` as the one change at this time, and tells everyone when that changes a property.
+    async fn change<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&Preparer) -> Result<Vec<KnobRow>, BenchError> + Send + 'static,
-    ) -> Result<Vec<KnobRow>, BenchError> {
+        work: impl FnOnce(&Preparer) -> Result<T, BenchError> + Send + 'static,
+    ) -> Result<T, BenchError> {
         let turn = self.turns.take()?;
         let preparer = self.preparer.clone();
-        let applied = self.applied.clone();
-        let before = self.applied();
+        let (applied, next) = (self.applied.clone(), self.next.clone());
+        let before = (self.applied(), self.next_profile());
         // The turn goes along: it ends with the work, whatever becomes of this call.
         let done = work::apart(move || {
             let result = work(&preparer);
-            *applied.lock().unwrap_or_else(PoisonError::into_inner) = preparer.applied();
+            set(&applied, preparer.applied());
+            set(&next, next::pending(preparer.root()));
             drop(turn);
             result
         })
         .await
         .unwrap_or_else(broke_off);
-        if self.applied() != before {
-            self.tell_applied().await;
-        }
+        self.tell((self.applied() != before.0, self.next_profile() != before.1))
+            .await;
         done
     }
 
-    async fn tell_applied(&self) {
+    /// Tells of changes of Applied and of NextProfile.
+    async fn tell(&self, (applied, next): (bool, bool)) {
+        if !applied && !next {
+            return;
+        }
         let server = self.connection.object_server();
         let told = async {
             let object = server
                 .interface::<_, BenchPrep1<BenchObject>>(names::BENCH_PATH)
                 .await?;
-            object
-                .get()
-                .await
-                .applied_changed(object.signal_emitter())
-                .await
+            let ours = object.get().await;
+            if applied {
+                ours.applied_changed(object.signal_emitter()).await?;
+            }
+            if next {
+                ours.next_profile_changed(object.signal_emitter()).await?;
+            }
+            zbus::Result::Ok(())
         };
         if let Err(error) = told.await {
-            log::warn!("a change of Applied was told to nobody: {error}");
+            log::warn!("a change was told to nobody: {error}");
         }
     }
 
@@ -164,6 +178,61 @@ impl BenchPrep1Backend for BenchObject {
         .unwrap_or_else(broke_off)
     }
 
+    async fn preview_boot_entries(
+        &self,
+        call: Call,
+    ) -> Result<(String, String, Vec<String>), BenchError> {
+        let _call = self.activity.begin();
+        self.gate.pass(&call).await?;
+        let turn = self.checks.wait().await;
+        let preparer = self.preparer.clone();
+        work::apart(move || {
+            let plan = entries::preview(preparer.root());
+            drop(turn);
+            plan
+        })
+        .await
+        .unwrap_or_else(broke_off)
+    }
+
+    async fn regenerate_boot_entries(
+        &self,
+        call: Call,
+    ) -> Result<(Vec<EntryRow>, Vec<String>), BenchError> {
+        let _call = self.activity.begin();
+        self.gate.pass(&call).await?;
+        self.change(|preparer| entries::regenerate(preparer.root()))
+            .await
+    }
+
+    async fn set_next_boot(&self, call: Call, name: String) -> Result<String, BenchError> {
+        let _call = self.activity.begin();
+        self.gate.pass(&call).await?;
+        // Empty takes it back: the profile of this boot is not meant here.
+        let profile = match name.as_str() {
+            "" => None,
+            name => Some(self.profile(name)?),
+        };
+        self.change(move |preparer| {
+            let (root, systemd) = (preparer.root(), preparer.systemd());
+            match profile {
+                Some(profile) => entries::set_next(root, systemd, profile),
+                None => entries::clear_next(root, systemd).map(|()| String::new()),
+            }
+        })
+        .await
+    }
+
+    fn boot_loader(&self) -> String {
+        self.activity.touch();
+        self.loader.clone()
+    }
+
+    fn next_profile(&self) -> String {
+        self.activity.touch();
+        name(*self.next.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
     fn booted_profile(&self) -> String {
         self.activity.touch();
         name(self.booted.clone().ok().flatten())
@@ -173,6 +242,10 @@ impl BenchPrep1Backend for BenchObject {
         self.activity.touch();
         name(*self.applied.lock().unwrap_or_else(PoisonError::into_inner))
     }
+}
+
+fn set(shared: &Mutex<Option<Profile>>, profile: Option<Profile>) {
+    *shared.lock().unwrap_or_else(PoisonError::into_inner) = profile;
 }
 
 fn name(profile: Option<Profile>) -> String {

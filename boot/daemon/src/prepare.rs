@@ -30,6 +30,16 @@ impl Preparer {
         Preparer { root, systemd }
     }
 
+    /// The machine's files.
+    pub fn root(&self) -> &Root {
+        &self.root
+    }
+
+    /// systemd, where this is the running machine.
+    pub fn systemd(&self) -> Option<&Systemd> {
+        self.systemd.as_ref()
+    }
+
     /// The profile of this boot.
     pub fn booted(&self) -> Result<Option<Profile>, BenchError> {
         boot::profile(&self.root).map_err(|error| BenchError::WrongProfile(error.to_string()))

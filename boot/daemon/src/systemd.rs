@@ -1,4 +1,4 @@
-//! Units of the system manager, for the threads that do the work.
+//! The system manager's units and logind, for the threads that do the work.
 
 use std::time::Duration;
 
@@ -6,6 +6,7 @@ use async_io::{Timer, block_on};
 use bench_system::hands::Units;
 use futures::StreamExt;
 use futures_lite::FutureExt;
+use workload_guard_dbus::login1::LoginProxy;
 use workload_guard_dbus::systemd1::{
     ManagerProxy, UNIT_INTERFACE, UnitPropertiesProxy, error_name,
 };
@@ -88,6 +89,20 @@ impl Systemd {
             ))
         };
         wait.or(late).await
+    }
+}
+
+impl Systemd {
+    /// Has logind tell the boot loader which entry the next boot alone is; empty takes it back.
+    pub fn next_boot(&self, id: &str) -> Result<(), String> {
+        let asked = async {
+            let logind = LoginProxy::builder(&self.0)
+                .cache_properties(CacheProperties::No)
+                .build()
+                .await?;
+            logind.set_reboot_to_boot_loader_entry(id).await
+        };
+        block_on(asked).map_err(|error: zbus::Error| error.to_string())
     }
 }
 

@@ -26,8 +26,7 @@ impl Turns {
     pub fn take(&self) -> Result<Turn, BenchError> {
         if self.0.taken.swap(true, Ordering::AcqRel) {
             return Err(BenchError::Busy(
-                "another caller's Apply or Restore is under way: try again when it has ended"
-                    .into(),
+                "another caller's change is under way: try again when it has ended".into(),
             ));
         }
         Ok(Turn(self.0.clone()))

@@ -1,6 +1,8 @@
 //! The one table of what each member takes. A member that is not in it is refused.
 
-use workload_guard_dbus::names::{ACTION_APPLY, ACTION_RESTORE};
+use workload_guard_dbus::names::{
+    ACTION_APPLY, ACTION_NEXT_BOOT, ACTION_REGENERATE, ACTION_RESTORE,
+};
 
 /// What a caller needs for a member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,6 +19,9 @@ const TABLE: &[(&str, Needs)] = &[
     ("Apply", Needs::Action(ACTION_APPLY)),
     ("Restore", Needs::Action(ACTION_RESTORE)),
     ("Check", Needs::Nothing),
+    ("PreviewBootEntries", Needs::Nothing),
+    ("RegenerateBootEntries", Needs::Action(ACTION_REGENERATE)),
+    ("SetNextBoot", Needs::Action(ACTION_NEXT_BOOT)),
 ];
 
 /// What `member` takes; none for a member that nobody may call.
@@ -93,7 +98,7 @@ mod tests {
     fn a_member_that_is_not_listed_is_nobodys() {
         assert_eq!(needs("Apply"), Some(Needs::Action(ACTION_APPLY)));
         assert_eq!(needs("apply"), None);
-        assert_eq!(needs("SetNextBoot"), None);
+        assert_eq!(needs("setnextboot"), None);
         assert_eq!(needs(""), None);
     }
 }
