@@ -12,7 +12,7 @@ use clap::{Parser, Subcommand};
 use clap_complete::Shell;
 use guard_policy::holds::timespan;
 
-pub use bench::BenchCommand;
+pub use bench::{BenchCommand, EntriesAction, PlaceArgs};
 pub use holds::{HoldCommand, TermsArgs};
 pub use insight::InsightCommand;
 

@@ -20,7 +20,9 @@ $XDG_RUNTIME_DIR/linux-workload-guard/
 /etc/bench-profile/machine.toml
     the CPUs, units and switches of the bench profiles
 /run/bench-profile/originals.json
-    what was there before bench apply, until bench restore or a reboot";
+    what was there before bench apply, until bench restore or a reboot
+/var/backups/bench-profile/
+    files of boot loaders as they were, by the time at which they were replaced";
 
 const ENVIRONMENT: &str = "\
 DBUS_SESSION_BUS_ADDRESS, XDG_RUNTIME_DIR

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 
 use bench_profile::cpus::CpuSet;
 use bench_profile::profile::Profile;
-use clap::Subcommand;
+use bench_system::entries::Loader;
+use clap::{Args, Subcommand};
 
 const CANARY_HELP: &str = "\
 One spinner is timed alone, then one for each CPU at once. Where work spreads, all of them together take about as \
@@ -76,6 +77,37 @@ JSON, one object:
   knobs    [{id, place, requested, effective, original, verdict, reason}]
            verdict: ok, unsupported or overridden
 Keys are kept; new ones may be added.";
+
+const ENTRIES_HELP: &str = "\
+Each kernel entry of this machine that boot.kernel_entry_match in the machine file names gets one entry for each \
+profile, in the files of the boot loader: Limine, systemd-boot or GRUB. None of them becomes the default.";
+
+const PREVIEW_HELP: &str = "\
+Prints what regenerate would change as a unified diff, and writes nothing. Without root the service answers, and the \
+diff has no unchanged lines around a change. Notes go to standard error.";
+
+const REGENERATE_HELP: &str = "\
+bench-prepd does it, on the system bus; other users than root need polkit's word. Files that are as they should be \
+are not touched; what is replaced is kept in /var/backups/bench-profile first. With --hook or --root this program \
+does it itself, without a bus. Exit status 1 names what stands in the way, and the file is as it was.";
+
+const PREVIEW_JSON: &str = "\
+JSON, one object:
+  loader   limine, systemd-boot or grub
+  diff     as without --json
+  notes    [text]
+Keys are kept; new ones may be added.";
+
+const REGENERATE_JSON: &str = "\
+JSON, one object:
+  changed  [{path, action}], action: written or removed
+  notes    [text]
+Keys are kept; new ones may be added.";
+
+const REBOOT_HELP: &str = "\
+The boot loader is told to start the profile's entry once; the boot after that is a normal one again. systemd-boot is \
+told through logind, GRUB through its environment block where it can take that back by itself. Limine cannot be told: \
+choose the entry in its menu. Exit status 1 says why it cannot be done; nothing is restarted then.";
 
 const COMPARE_HELP: &str = "\
 Reports are those of `bench status --json`. Exit status 0 when nothing differs that bears on results, 1 with each \
@@ -185,6 +217,77 @@ pub enum BenchCommand {
     },
     /// Print the profile that this boot is in; status 1 on a normal boot
     Which,
+    /// Keep an entry for each profile in the boot loader's menu
+    #[command(after_help = ENTRIES_HELP)]
+    BootEntries {
+        /// What to do
+        #[command(subcommand)]
+        action: EntriesAction,
+    },
+    /// Restart this machine into a profile, once
+    #[command(after_help = REBOOT_HELP)]
+    Reboot {
+        /// The profile of the next boot alone
+        #[arg(long, value_name = "PROFILE", required = true)]
+        once: Profile,
+    },
+}
+
+/// `workload-guard bench boot-entries …`
+#[derive(Clone, Debug, PartialEq, Subcommand)]
+pub enum EntriesAction {
+    /// Show what regenerate would change, as a diff
+    #[command(after_help = PREVIEW_HELP, after_long_help = PREVIEW_JSON)]
+    Preview {
+        /// Where
+        #[command(flatten)]
+        place: PlaceArgs,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Write the entries
+    #[command(after_help = REGENERATE_HELP, after_long_help = REGENERATE_JSON)]
+    Regenerate {
+        /// Where
+        #[command(flatten)]
+        place: PlaceArgs,
+        /// Without the bus, as hooks of boot loaders and of kernel installations call it; without a machine file there
+        /// is nothing to do
+        #[arg(long)]
+        hook: bool,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// For /etc/grub.d: turn the entries of 10_linux, on standard input, into those of the profiles
+    #[command(hide = true)]
+    PrintGrub {
+        /// Of the system below this folder
+        #[arg(long, value_name = "DIR")]
+        root: Option<PathBuf>,
+    },
+}
+
+/// Which loader's files.
+#[derive(Args, Clone, Debug, PartialEq)]
+pub struct PlaceArgs {
+    /// limine, systemd-boot or grub; else the one that booted this machine
+    #[arg(long)]
+    pub loader: Option<Loader>,
+    /// The boot partition; else /boot, /efi and /boot/efi are looked at
+    #[arg(long, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
+    pub boot: Option<PathBuf>,
+    /// Of the system below this folder
+    #[arg(long, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
+    pub root: Option<PathBuf>,
+}
+
+impl PlaceArgs {
+    /// Whether something else is meant than the service would find.
+    pub fn is_particular(&self) -> bool {
+        self.loader.is_some() || self.boot.is_some() || self.root.is_some()
+    }
 }
 
 fn switch(word: &str) -> Result<bool, &'static str> {

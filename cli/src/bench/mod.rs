@@ -3,9 +3,11 @@
 mod canary;
 mod compare;
 mod config;
+mod entries;
 mod knobs;
 mod machine;
 mod plan;
+mod reboot;
 mod run;
 mod service;
 mod status;
@@ -65,6 +67,8 @@ fn perform(command: &BenchCommand) -> Result<u8, CliError> {
         } => config::import(file),
         BenchCommand::Config { json, .. } => config::run(&root, *json),
         BenchCommand::Which => which(&root),
+        BenchCommand::BootEntries { action } => entries::run(action),
+        BenchCommand::Reboot { once } => reboot::run(*once),
     }
 }
 

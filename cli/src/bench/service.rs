@@ -45,21 +45,30 @@ pub fn run(request: &Request, json: bool) -> Result<u8, CliError> {
     crate::print(&text).map(|()| 0)
 }
 
-/// What is applied afterwards, and each setting.
-async fn ask(request: &Request) -> Result<(String, Vec<KnobRow>), CliError> {
-    let bus = zbus::connection::Builder::system()
+/// The system bus.
+pub async fn connect() -> Result<Connection, CliError> {
+    zbus::connection::Builder::system()
         .map_err(explain)?
         .build()
         .await
         .map_err(|error| {
             CliError::Unavailable(format!("the system bus cannot be reached: {error}"))
-        })?;
-    start(&bus).await?;
-    let service = BenchPrep1Proxy::builder(&bus)
+        })
+}
+
+/// The service on it, which runs then.
+pub async fn service(bus: &Connection) -> Result<BenchPrep1Proxy<'static>, CliError> {
+    start(bus).await?;
+    BenchPrep1Proxy::builder(bus)
         .cache_properties(CacheProperties::No)
         .build()
         .await
-        .map_err(explain)?;
+        .map_err(explain)
+}
+
+/// What is applied afterwards, and each setting.
+async fn ask(request: &Request) -> Result<(String, Vec<KnobRow>), CliError> {
+    let service = service(&connect().await?).await?;
     let rows = match request {
         Request::Apply(profile, options) => {
             let name = profile.map_or("", Profile::name);
@@ -83,7 +92,7 @@ fn wire(options: &Options) -> HashMap<&'static str, Value<'static>> {
 }
 
 /// Calls a member. Where somebody sits at a terminal, polkit may ask that one; a script is refused at once instead.
-async fn call<B, R>(
+pub async fn call<B, R>(
     service: &BenchPrep1Proxy<'_>,
     member: &'static str,
     body: &B,
@@ -92,10 +101,9 @@ where
     B: Serialize + DynamicType,
     R: DeserializeOwned + zvariant::Type,
 {
-    let flags = if std::io::stdin().is_terminal() {
-        MethodFlags::AllowInteractiveAuth.into()
-    } else {
-        Default::default()
+    let flags = match may_ask() {
+        true => MethodFlags::AllowInteractiveAuth.into(),
+        false => Default::default(),
     };
     let answer: Option<R> = service
         .inner()
@@ -103,6 +111,11 @@ where
         .await
         .map_err(|error| refused(BenchError::from(error)))?;
     answer.ok_or_else(|| CliError::Failed(format!("{BENCH_UNIT} gave no answer to {member}")))
+}
+
+/// Whether somebody is there who could be asked.
+pub fn may_ask() -> bool {
+    std::io::stdin().is_terminal()
 }
 
 /// Has the service started where it does not run. root asks systemd, whose answer says why it does not start; others
@@ -180,7 +193,7 @@ fn refused(error: BenchError) -> CliError {
 }
 
 /// The bus's own errors, as they are meant here.
-fn explain(error: zbus::Error) -> CliError {
+pub fn explain(error: zbus::Error) -> CliError {
     match &error {
         zbus::Error::MethodError(name, text, _) => {
             let text = text.as_deref().unwrap_or("no further words");

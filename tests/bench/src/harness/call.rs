@@ -23,7 +23,7 @@ pub struct Answer {
     pub text: String,
 }
 
-/// What is called. `Apply` takes the profile, all others take nothing.
+/// What is called. `Apply` and `SetNextBoot` take the profile, all others take nothing.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Order {
     /// The interface.
@@ -47,6 +47,14 @@ impl Order {
         Order {
             profile: Some(profile.into()),
             ..Order::of(INTERFACE, "Apply")
+        }
+    }
+
+    /// `SetNextBoot`, without asking anybody.
+    pub fn next_boot(profile: &str) -> Order {
+        Order {
+            profile: Some(profile.into()),
+            ..Order::of(INTERFACE, "SetNextBoot")
         }
     }
 
@@ -169,6 +177,7 @@ async fn carry_out(order: &Order) -> Result<Answer> {
         message
     };
     let message = match &order.profile {
+        Some(profile) if order.member == "SetNextBoot" => message.build(&(profile,))?,
         Some(profile) => message.build(&(profile, HashMap::<&str, Value<'_>>::new()))?,
         None => message.build(&())?,
     };

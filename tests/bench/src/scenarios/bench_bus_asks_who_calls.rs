@@ -37,7 +37,6 @@ fn run() -> Verdict {
 
 fn the_bus_denies_what_is_not_listed() -> Result<()> {
     for (interface, member) in [
-        (INTERFACE, "SetNextBoot"),
         (INTERFACE, "Frobnicate"),
         (PROPERTIES, "Set"),
         ("org.freedesktop.DBus.ObjectManager", "GetManagedObjects"),
@@ -59,6 +58,14 @@ fn polkit_denies_by_default() -> Result<()> {
     for (order, action) in [
         (Order::apply("multi-core"), "org.workloadguard.bench.apply"),
         (Order::restore(), "org.workloadguard.bench.restore"),
+        (
+            Order::of(INTERFACE, "RegenerateBootEntries"),
+            "org.workloadguard.bench.regenerate-boot-entries",
+        ),
+        (
+            Order::next_boot("multi-core"),
+            "org.workloadguard.bench.set-next-boot",
+        ),
     ] {
         // Allowing it does not help where nobody is there to be asked.
         for order in [order.clone(), order.interactive()] {
@@ -128,6 +135,13 @@ fn a_rule_grants_it_to_a_group() -> Result<()> {
     tree::is_prepared()?;
     for order in [Order::apply("single-core"), Order::restore()] {
         refused(OTHER, &order, NOT_AUTHORIZED)?;
+    }
+    // Each action is granted for itself.
+    for order in [
+        Order::of(INTERFACE, "RegenerateBootEntries"),
+        Order::next_boot("multi-core"),
+    ] {
+        refused(UID, &order, NOT_AUTHORIZED)?;
     }
     tree::is_prepared()?;
     done(UID, &Order::restore())?;

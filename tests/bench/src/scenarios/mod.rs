@@ -56,6 +56,7 @@ macro_rules! scenarios {
 scenarios! {
     bench_apply_and_restore,
     bench_apply_killed,
+    bench_boot_entries_over_the_bus,
     bench_bus_asks_who_calls,
     bench_bus_one_change_at_a_time,
     bench_canary_both_ways,

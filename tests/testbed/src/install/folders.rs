@@ -33,6 +33,12 @@ pub enum Dir {
     BusPolicy,
     /// What polkit can decide.
     PolkitActions,
+    /// What limine-entry-tool runs after it wrote Limine's configuration.
+    LimineHooks,
+    /// What kernel-install runs when a kernel comes or goes.
+    KernelHooks,
+    /// What grub-mkconfig makes GRUB's configuration with.
+    GrubGenerators,
     /// Examples of the benchmark profiles.
     BenchExamples,
 }
@@ -93,6 +99,9 @@ impl Folders {
                 | Dir::SystemServices
                 | Dir::BusPolicy
                 | Dir::PolkitActions
+                | Dir::LimineHooks
+                | Dir::KernelHooks
+                | Dir::GrubGenerators
                 | Dir::BenchExamples => {
                     bail!("{dir:?} is of the whole system; it is installed with --system")
                 }
@@ -113,6 +122,13 @@ impl Folders {
                     Dir::BusPolicy => "/etc/dbus-1/system.d".into(),
                     // and polkit before version 124 actions below /usr only.
                     Dir::PolkitActions => "/usr/share/polkit-1/actions".into(),
+                    // Each reads these folders only, and kernel-install a packager's below /usr.
+                    Dir::LimineHooks => "/etc/boot/hooks/post.d".into(),
+                    Dir::KernelHooks if prefix == Path::new("/usr") => {
+                        prefix.join("lib/kernel/install.d")
+                    }
+                    Dir::KernelHooks => "/etc/kernel/install.d".into(),
+                    Dir::GrubGenerators => "/etc/grub.d".into(),
                     Dir::BenchExamples => share.join("doc/workload-guard-bench/examples"),
                 }
             }

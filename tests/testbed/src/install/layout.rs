@@ -29,6 +29,8 @@ enum Source {
     Data(&'static str),
     /// A text file of the checkout that names our programs by their packaged paths, which become the installed ones.
     Text(&'static str),
+    /// Likewise, of a script that others run.
+    Script(&'static str),
     /// What the command line prints when it is called with these words.
     Says(&'static [&'static str]),
     /// A symbolic link to a neighbour.
@@ -39,7 +41,7 @@ enum Source {
 struct Entry(Part, Dir, &'static str, Source);
 
 use Part::{Bench, Common, Guard};
-use Source::{Data, Link, Program, Says, Text};
+use Source::{Data, Link, Program, Says, Script, Text};
 
 /// Part, folder, name, source.
 #[rustfmt::skip]
@@ -77,6 +79,9 @@ const LAYOUT: &[Entry] = &[
     Entry(Bench, Dir::SystemServices, "org.workloadguard.BenchPrep1.service", Data("units/system/dbus-1/org.workloadguard.BenchPrep1.service")),
     Entry(Bench, Dir::BusPolicy, "org.workloadguard.BenchPrep1.conf", Data("units/system/dbus-1/org.workloadguard.BenchPrep1.conf")),
     Entry(Bench, Dir::PolkitActions, "org.workloadguard.policy", Data("polkit/org.workloadguard.policy")),
+    Entry(Bench, Dir::LimineHooks, "80-bench-profile-boot-entries", Script("boot/hooks/80-bench-profile-boot-entries")),
+    Entry(Bench, Dir::KernelHooks, "95-bench-profile.install", Script("boot/hooks/95-bench-profile.install")),
+    Entry(Bench, Dir::GrubGenerators, "42_bench_profiles", Script("boot/hooks/42_bench_profiles")),
     Entry(Bench, Dir::BenchExamples, "machine.toml", Data("config/machine.toml")),
     Entry(Bench, Dir::BenchExamples, "50-bench-profiles.rules", Data("polkit/50-bench-profiles.rules.example")),
 ];
@@ -156,9 +161,14 @@ fn item(Entry(_, dir, name, source): &Entry, folders: &Folders, dist: &Dist) -> 
         Program => (dist.program(name)?, 0o755),
         Data(file) => (dist.data(file)?, 0o644),
         Says(words) => (dist.ask_cli(words)?, 0o644),
-        Text(file) => {
+        Text(file) | Script(file) => {
             let text = String::from_utf8(dist.data(file)?)?;
-            (with_programs(&text, folders)?.into_bytes(), 0o644)
+            let mode = if matches!(source, Script(_)) {
+                0o755
+            } else {
+                0o644
+            };
+            (with_programs(&text, folders)?.into_bytes(), mode)
         }
         Link(to) => {
             return Ok(Item {
@@ -259,16 +269,16 @@ mod tests {
         );
         let checkout = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
         for entry in LAYOUT {
-            if let Data(file) | Text(file) = entry.3 {
+            if let Data(file) | Text(file) | Script(file) = entry.3 {
                 assert!(checkout.join(file).is_file(), "{file}");
             }
         }
     }
 
     #[test]
-    fn every_unit_of_the_checkout_is_installed() {
-        let units = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../units");
-        let mut folders = vec![units];
+    fn every_unit_and_hook_of_the_checkout_is_installed() {
+        let checkout = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let mut folders = vec![checkout.join("units"), checkout.join("boot/hooks")];
         while let Some(folder) = folders.pop() {
             for entry in std::fs::read_dir(&folder).unwrap() {
                 let path = entry.unwrap().path();
@@ -277,7 +287,7 @@ mod tests {
                 } else {
                     assert!(
                         LAYOUT.iter().any(|entry| match entry.3 {
-                            Data(file) | Text(file) => path.ends_with(file),
+                            Data(file) | Text(file) | Script(file) => path.ends_with(file),
                             _ => false,
                         }),
                         "{} is not in the list",

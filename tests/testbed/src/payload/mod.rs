@@ -33,7 +33,7 @@ const TOOLS: &[(&str, &str)] = &[
 ];
 
 /// Folders of the checkout that an installation copies from.
-const FOLDERS: &[&str] = &["units", "config", "polkit"];
+const FOLDERS: &[&str] = &["units", "config", "polkit", "boot/hooks"];
 
 /// Which build the guests get.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -210,7 +210,7 @@ fn lay_out(workspace: &Workspace, programs: &[(&Path, &[(&str, &str)])]) -> Resu
 }
 
 fn copy_tree(source: &Path, target: &Path) -> Result<()> {
-    fs::create_dir(target).with_context(|| format!("cannot create {}", target.display()))?;
+    fs::create_dir_all(target).with_context(|| format!("cannot create {}", target.display()))?;
     let entries =
         fs::read_dir(source).with_context(|| format!("cannot read {}", source.display()))?;
     for entry in entries {
