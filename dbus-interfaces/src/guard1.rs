@@ -242,7 +242,8 @@ impl<B: Guard1Backend> Guard1<B> {
     /// @options: as for Pause.
     /// @hold: as for Pause.
     ///
-    /// Errors: NoSuchProcess, and those of Pause. OutOfReach also for another user's process.
+    /// Errors: NoSuchProcess, and those of Pause. OutOfReach also for another user's process and for the
+    /// user manager, below which everything is: Pause holds the whole router.
     #[zbus(out_args("hold"))]
     async fn exempt(
         &self,

@@ -82,6 +82,7 @@ impl Guard {
             HoldTarget::Exempt(target) => {
                 let root = self.identify(target)?;
                 self.is_own(root)?;
+                self.is_a_part(root)?;
                 (Wish::Exempt(root), Some(root))
             }
             HoldTarget::Pin(target) => {
@@ -105,6 +106,18 @@ impl Guard {
                 "process {process} does not exist"
             ))),
         }
+    }
+
+    /// The user manager is the ancestor of all that the guard could route, and of the guard: exempting it would switch
+    /// the guard off for good, without a word in `State`.
+    fn is_a_part(&self, root: ProcId) -> Result<(), Failure> {
+        if self.ancestors(std::process::id()).contains(&root) {
+            return Err(Failure::OutOfReach(format!(
+                "process {root} is an ancestor of the guard itself: exempting it would exempt the whole session; a pause \
+                 does that (workload-guard pause)"
+            )));
+        }
+        Ok(())
     }
 
     /// The terms of a hold that begins now.

@@ -10,6 +10,7 @@ use crate::harness::command;
 use crate::harness::guard::{FAST, Guard, HEAVY};
 use crate::harness::load::{Load, busy, idle, load};
 use crate::harness::outcome::{Verdict, step};
+use crate::harness::proc;
 use crate::harness::session::Session;
 use crate::harness::wait::{PATIENCE, hold, until_true};
 
@@ -33,6 +34,7 @@ fn run(session: &Session) -> Verdict {
     pin(&guard, &load)?;
     exempt(&guard, &load)?;
     heavy_work_is_refused(&guard, &load)?;
+    exempting_the_user_manager_does_not_switch_the_guard_off(&guard)?;
     let pid = load.pid;
     cli(&["exempt", &pid.to_string()])?;
     drop(load);
@@ -145,5 +147,20 @@ fn heavy_work_is_refused(guard: &Guard, load: &Load) -> Result<()> {
     }
     ensure!(guard.holds()?.is_empty(), "{:#?}", guard.holds()?);
     step("heavy work cannot hold the guard back");
+    Ok(())
+}
+
+/// All that could be routed is below the user manager; nothing would have said why nothing is.
+fn exempting_the_user_manager_does_not_switch_the_guard_off(guard: &Guard) -> Result<()> {
+    let manager = proc::user_manager()?.to_string();
+    let ended = command::run(&["workload-guard", "exempt", &manager])?;
+    ensure!(
+        ended.status == 77 && ended.stderr.contains("pause"),
+        "{} {}",
+        ended.status,
+        ended.said()
+    );
+    ensure!(guard.holds()?.is_empty(), "{:#?}", guard.holds()?);
+    step("the user manager cannot be exempted");
     Ok(())
 }
