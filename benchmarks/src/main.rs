@@ -5,6 +5,7 @@ mod experiment;
 mod idle;
 mod machine;
 mod replay;
+mod status_time;
 mod tick;
 
 use std::io::{self, Write};
@@ -31,6 +32,8 @@ enum Command {
     /// Live experiments in the session of who runs them; `cargo xtask experiment` runs them elsewhere
     #[command(subcommand)]
     Experiment(experiment::Command),
+    /// `workload-guard status` as a whole process beside `busctl --user status`, in pairs, in your session
+    StatusTime(status_time::Options),
     /// One idle process of a benchmark; ends with its parent
     #[command(hide = true)]
     Idle(idle::Options),
@@ -44,6 +47,7 @@ fn main() -> ExitCode {
         Command::Tick(options) => tick::run(&options),
         Command::Replay(command) => replay::run(&command),
         Command::Experiment(command) => experiment::run(&command),
+        Command::StatusTime(options) => status_time::run(&options),
         Command::Idle(options) => idle::stay(&options),
         Command::TickWorker(options) => tick::worker::run(&options),
     };

@@ -3,18 +3,25 @@
 mod bench;
 mod holds;
 mod insight;
+mod remote;
+mod status;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Parser, Subcommand};
-use clap_complete::Shell;
+use clap::error::ErrorKind;
+use clap::{CommandFactory, Parser, Subcommand, ValueEnum};
+use clap_complete::ArgValueCandidates;
 use guard_policy::holds::timespan;
+
+use crate::complete;
 
 pub use bench::{BenchCommand, EntriesAction, PlaceArgs};
 pub use holds::{HoldCommand, TermsArgs};
 pub use insight::InsightCommand;
+pub use remote::{RemoteArgs, Target};
+pub use status::StatusArgs;
 
 const EXIT_CODES: &str = "\
 Exit status:
@@ -27,35 +34,6 @@ Exit status:
   127  (run, protect) the command was not found
 Otherwise run and protect end with the command's own status, since the
 command takes their place.";
-
-// Lines of at most 72 columns, which the manual page does not break.
-const STATUS_JSON: &str = "\
-JSON, one object:
-  version        the guard's version
-  state          normal, degraded or paused
-  state_reasons  [text]: why the state is not normal
-  capabilities   [name]: what this machine offers
-  exec_events    `active`, or why the kernel does not tell of new programs
-  exec_events_lost  events that a look at everything made good
-  classes        [{name, slice, quota, weight, memory_high, io_weight,
-                 tasks_max, from_settings}]
-                 quota in percent of one logical CPU, memory_high in bytes,
-                 0 for none; from_settings: which of them the guard's
-                 settings say, the others are from unit files
-  watched        [{unit, processes}]
-  holds          as `workload-guard holds --json` prints them
-  workloads      [{path, pid, class, reason, cpu, source, control_group,
-                 command, since_usec, throttled_usec}]
-                 cpu in percent of one logical CPU,
-                 since_usec in microseconds since 1970,
-                 throttled_usec: how long its budget held it up, over all
-                 CPUs; null where the kernel does not tell
-  totals         {routed, recovered, failed} since the guard started
-With --follow: a line of JSON for each thing that happens, with `event`:
-  status, started {status}; stopped; routed, recovered, move-failed, ended;
-  state {state}, state-reasons {state_reasons}; held, unheld {hold};
-  and ts_usec, in microseconds since 1970
-Keys are kept; new ones may be added.";
 
 const EXPLAIN_JSON: &str = "\
 JSON, one object:
@@ -133,10 +111,59 @@ this program is `workload-guard run`. A standard stream that is closed is /dev/n
 When the guard cannot be reached, systemd itself is asked for the scope and a warning is printed: the budget \
 is the slice's, so it holds either way. Without systemd the command is not started.";
 
+const COMPLETIONS_HELP: &str = "\
+An installation has put it where the shell looks. Beside words of this program the script completes PIDs, \
+workloads, holds and classes: it asks the guard of this session where one runs, and starts none.";
+
+/// A shell that completes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Shell {
+    /// The GNU shell.
+    Bash,
+    /// The friendly one.
+    Fish,
+    /// The Z shell.
+    Zsh,
+}
+
+impl Shell {
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Shell::Bash => "bash",
+            Shell::Fish => "fish",
+            Shell::Zsh => "zsh",
+        }
+    }
+}
+
+fn processes() -> ArgValueCandidates {
+    ArgValueCandidates::new(complete::processes)
+}
+
+fn workloads() -> ArgValueCandidates {
+    ArgValueCandidates::new(complete::workloads)
+}
+
+fn classes() -> ArgValueCandidates {
+    ArgValueCandidates::new(complete::classes)
+}
+
+fn slices() -> ArgValueCandidates {
+    ArgValueCandidates::new(complete::slices)
+}
+
+fn pages() -> ArgValueCandidates {
+    ArgValueCandidates::new(complete::pages)
+}
+
 /// Keeps heavy work from taking the machine away from what must stay responsive.
 #[derive(Debug, Parser)]
 #[command(name = "workload-guard", version, after_help = EXIT_CODES, arg_required_else_help = true)]
 pub struct Cli {
+    /// Whose guard is asked.
+    #[command(flatten)]
+    pub remote: RemoteArgs,
     /// What to do.
     #[command(subcommand)]
     pub command: Command,
@@ -146,20 +173,13 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Show the guard's state, what it watches, and the workloads
-    #[command(after_help = STATUS_JSON)]
-    Status {
-        /// Print JSON
-        #[arg(long)]
-        json: bool,
-        /// Go on with a line for each thing that happens; nothing is polled
-        #[arg(long, short)]
-        follow: bool,
-    },
+    #[command(after_help = status::HELP)]
+    Status(StatusArgs),
     /// Tell why a process is where it is, and what would move it or bring it back
     #[command(after_help = EXPLAIN_JSON)]
     Explain {
         /// The process
-        #[arg(value_parser = clap::value_parser!(u32).range(1..))]
+        #[arg(value_parser = clap::value_parser!(u32).range(1..), add = processes())]
         pid: u32,
         /// Print JSON
         #[arg(long)]
@@ -192,10 +212,10 @@ pub enum Command {
     /// Put running processes, with their descendants, into a class until they are released, or the time is over
     Attach {
         /// The processes; the first is the root of the new workload
-        #[arg(required = true, value_name = "PID", value_parser = clap::value_parser!(u32).range(1..))]
+        #[arg(required = true, value_name = "PID", value_parser = clap::value_parser!(u32).range(1..), add = processes())]
         pids: Vec<u32>,
         /// The class: heavy, protected, or another one of the settings
-        #[arg(long)]
+        #[arg(long, add = classes())]
         class: String,
         /// Why, for status
         #[arg(long)]
@@ -210,16 +230,16 @@ pub enum Command {
     /// Move a running process as detection would: it comes back when it calms down
     Route {
         /// The root of the process tree
-        #[arg(value_parser = clap::value_parser!(u32).range(1..))]
+        #[arg(value_parser = clap::value_parser!(u32).range(1..), add = processes())]
         pid: u32,
         /// The class to move it into
-        #[arg(long, default_value = "heavy")]
+        #[arg(long, default_value = "heavy", add = classes())]
         class: String,
     },
     /// Bring a workload back to where it came from
     Release {
         /// Any process of the workload
-        #[arg(value_parser = clap::value_parser!(u32).range(1..))]
+        #[arg(value_parser = clap::value_parser!(u32).range(1..), add = workloads())]
         pid: u32,
     },
     /// What the guard leaves alone for the time being
@@ -249,7 +269,7 @@ pub enum Command {
     #[command(after_help = WATCH_HELP)]
     Watch {
         /// Slices such as app.slice, with everything nested in them
-        #[arg(value_name = "UNIT")]
+        #[arg(value_name = "UNIT", add = slices())]
         units: Vec<String>,
         /// Watch them no longer
         #[arg(long, requires = "units")]
@@ -278,12 +298,20 @@ pub enum Command {
     /// Print the version
     Version,
     /// Print a completion script
+    #[command(after_help = COMPLETIONS_HELP)]
     Completions {
         /// For this shell
         shell: Shell,
     },
-    /// Print the manual page (troff)
-    Man,
+    /// Print a page of the manual (troff): `workload-guard man | man -l -`
+    Man {
+        /// Its name, as `--list` prints it
+        #[arg(value_name = "PAGE", default_value = "workload-guard.1", add = pages())]
+        page: String,
+        /// Print the names of all pages instead
+        #[arg(long)]
+        list: bool,
+    },
 }
 
 /// `workload-guard quota …`
@@ -340,6 +368,29 @@ pub enum RulesAction {
     },
 }
 
+/// That a command does nothing elsewhere.
+pub fn works_here_alone(target: &Target) -> clap::Error {
+    let way = match target {
+        Target::Host { destination, .. } => format!("ssh {destination} workload-guard …"),
+        Target::Machine { user, name } => {
+            format!("systemd-run -M {user}@{name} --user -P workload-guard …")
+        }
+    };
+    Cli::command().error(
+        ErrorKind::ArgumentConflict,
+        format!(
+            "--host and --machine ask another session's guard; this command works on the machine that it runs on. \
+             To run it there: {way}"
+        ),
+    )
+}
+
+/// The help of `status` behind its options.
+#[cfg(test)]
+pub fn status_help() -> &'static str {
+    status::HELP
+}
+
 /// Names that this program is called by beside its own, and the subcommands that they stand for.
 const NAMES: &[(&str, &[&str])] = &[
     ("run-workload", &["run"]),
@@ -362,8 +413,6 @@ pub fn by_name(argv: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory;
-
     use super::*;
 
     fn parse(line: &[&str]) -> Result<Command, clap::Error> {

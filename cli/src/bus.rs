@@ -16,15 +16,29 @@ use zbus::names::BusName;
 use zbus::proxy::CacheProperties;
 use zvariant::OwnedObjectPath;
 
+use crate::args::Target;
 use crate::error::CliError;
 use crate::session;
 
 /// The longest wait for the answer to one call: systemd's own default for D-Bus calls.
-const CALL_TIMEOUT: Duration = Duration::from_secs(25);
+pub const CALL_TIMEOUT: Duration = Duration::from_secs(25);
 /// The longest wait for a job of systemd's. A guard that needs longer to start has failed.
 const JOB_TIMEOUT: Duration = Duration::from_secs(20);
+/// The longest start of the guard's that nothing is said about: with what came before less than 100 ms.
+const SILENCE: Duration = Duration::from_millis(50);
 
-/// Connects to the user bus.
+/// Does `work`, and what a connection has to do for it, in this thread: another one would cost a short question more
+/// than the question.
+pub async fn driven<T>(bus: &Connection, work: impl Future<Output = T>) -> T {
+    let tasks = async {
+        loop {
+            bus.executor().tick().await;
+        }
+    };
+    work.or(tasks).await
+}
+
+/// Connects to the user bus. What is done with the connection is to be [`driven`].
 pub async fn connect() -> Result<Connection, CliError> {
     connect_for(Duration::ZERO).await
 }
@@ -34,6 +48,7 @@ pub async fn connect_for(call: Duration) -> Result<Connection, CliError> {
     let connect = async {
         zbus::connection::Builder::session()?
             .method_timeout(CALL_TIMEOUT + call)
+            .internal_executor(false)
             .build()
             .await
     };
@@ -56,9 +71,12 @@ pub async fn connect_for(call: Duration) -> Result<Connection, CliError> {
 ///
 /// systemd is asked to start it, not the bus: when the unit fails at start, dbus-daemon never hears of it
 /// and lets its callers hang (measured on systemd 252 to 262).
-pub async fn guard(bus: &Connection) -> Result<Guard1Proxy<'static>, CliError> {
+pub async fn guard(
+    bus: &Connection,
+    elsewhere: Option<&Target>,
+) -> Result<Guard1Proxy<'static>, CliError> {
     if !has_owner(bus, GUARD_NAME).await? {
-        start_guard(bus).await?;
+        start_guard(bus, elsewhere).or(say_so()).await?;
     }
     // One question per run: a cache would only add a match rule and a GetAll.
     Ok(Guard1Proxy::builder(bus)
@@ -102,7 +120,14 @@ async fn has_owner(bus: &Connection, name: &'static str) -> Result<bool, CliErro
         .map_err(|error| zbus::Error::from(error).into())
 }
 
-async fn start_guard(bus: &Connection) -> Result<(), CliError> {
+/// Says what this program waits for, once a person could wonder.
+async fn say_so() -> Result<(), CliError> {
+    Timer::after(SILENCE).await;
+    eprintln!("workload-guard: the guard does not run yet; starting {GUARD_UNIT}");
+    std::future::pending().await
+}
+
+async fn start_guard(bus: &Connection, elsewhere: Option<&Target>) -> Result<(), CliError> {
     let manager = manager(bus).await?;
     let unit = manager.load_unit(GUARD_UNIT).await?;
     match unit_text(bus, &unit, "LoadState").await?.as_str() {
@@ -133,7 +158,8 @@ async fn start_guard(bus: &Connection) -> Result<(), CliError> {
         Err(error) => error.to_string(),
     };
     let facts = session::Facts::gather();
-    Err(CliError::Unavailable(match facts.no_cgroup2() {
+    let here = facts.no_cgroup2().filter(|_| elsewhere.is_none());
+    Err(CliError::Unavailable(match here {
         Some(text) => format!("{GUARD_UNIT} did not start ({why}): {text}"),
         None => format!(
             "{GUARD_UNIT} did not start ({why}); see: journalctl --user -u {GUARD_UNIT} -n 20"

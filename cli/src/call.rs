@@ -7,6 +7,8 @@ use workload_guard_dbus::Guard1Proxy;
 use workload_guard_dbus::types::{
     ClassRow, HoldRow, SettingRow, StatisticsRow, WatchedRow, WorkloadRow,
 };
+use zbus::fdo::PropertiesProxy;
+use zbus::proxy::CacheProperties;
 use zvariant::OwnedValue;
 
 use crate::error::CliError;
@@ -49,6 +51,18 @@ pub struct Status {
     pub recovered: u64,
     /// Failed moves since then.
     pub failed: u64,
+}
+
+impl Status {
+    /// What is left when the guard has gone.
+    pub fn stopped(self) -> Status {
+        Status {
+            state: "stopped".into(),
+            state_reasons: Vec::new(),
+            watched: Vec::new(),
+            ..self
+        }
+    }
 }
 
 /// Everything that `stats` shows.
@@ -195,54 +209,55 @@ async fn stats(guard: &Guard1Proxy<'_>) -> Result<Stats, CliError> {
 
 /// Everything that `status` shows.
 pub async fn status(guard: &Guard1Proxy<'_>) -> Result<Status, CliError> {
-    let (
-        version,
-        state,
-        state_reasons,
-        capabilities,
-        exec_events,
-        exec_events_lost,
-        settings,
-        classes,
-        watched,
-        holds,
-        workloads,
-        routed,
-        recovered,
-        failed,
-    ) = try_join!(
-        guard.version(),
-        guard.state(),
-        guard.state_reasons(),
-        guard.capabilities(),
-        guard.exec_events(),
-        guard.exec_events_lost(),
-        guard.settings(),
-        guard.classes(),
-        guard.watched(),
-        guard.list_holds(),
-        guard.list_workloads(),
-        guard.routed_total(),
-        guard.recovered_total(),
-        guard.failed_total(),
+    // Three calls at once, not one for each property.
+    let (mut properties, settings, workloads) = try_join!(
+        properties(guard),
+        async { guard.settings().await.map_err(CliError::from) },
+        async { guard.list_workloads().await.map_err(CliError::from) },
     )?;
     Ok(Status {
-        version,
-        state,
-        state_reasons,
-        capabilities,
-        exec_events,
-        exec_events_lost,
+        version: take(&mut properties, "Version")?,
+        state: take(&mut properties, "State")?,
+        state_reasons: take(&mut properties, "StateReasons")?,
+        capabilities: take(&mut properties, "Capabilities")?,
+        exec_events: take(&mut properties, "ExecEvents")?,
+        exec_events_lost: take(&mut properties, "ExecEventsLost")?,
         interval: settings
             .into_iter()
             .find(|row| row.key == "sampling.interval_sec")
             .map_or(String::new(), |row| row.value),
-        classes,
-        watched,
-        holds,
+        classes: take(&mut properties, "Classes")?,
+        watched: take(&mut properties, "Watched")?,
+        holds: take(&mut properties, "Holds")?,
         workloads,
-        routed,
-        recovered,
-        failed,
+        routed: take(&mut properties, "RoutedTotal")?,
+        recovered: take(&mut properties, "RecoveredTotal")?,
+        failed: take(&mut properties, "FailedTotal")?,
+    })
+}
+
+async fn properties(guard: &Guard1Proxy<'_>) -> Result<HashMap<String, OwnedValue>, CliError> {
+    let proxy = guard.inner();
+    let properties = PropertiesProxy::builder(proxy.connection())
+        .destination(proxy.destination().to_owned())?
+        .path(proxy.path().to_owned())?
+        .cache_properties(CacheProperties::No)
+        .build()
+        .await?;
+    let all = properties.get_all(proxy.interface().to_owned()).await;
+    all.map_err(|error| zbus::Error::from(error).into())
+}
+
+/// A property of those that were read.
+fn take<T: TryFrom<OwnedValue>>(
+    properties: &mut HashMap<String, OwnedValue>,
+    name: &str,
+) -> Result<T, CliError> {
+    let value = properties.remove(name);
+    value.and_then(|value| T::try_from(value).ok()).ok_or_else(|| {
+        CliError::Failed(format!(
+            "the running guard does not tell its {name} as this program knows it: it may be of another version; restart \
+             it with: systemctl --user restart workload-guard"
+        ))
     })
 }

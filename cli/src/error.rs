@@ -2,6 +2,8 @@
 
 use workload_guard_dbus::GuardError;
 
+use crate::args::Target;
+
 /// Why the command line does not do what was asked. The text is for a person: what is wrong, and the way out.
 #[derive(Debug, thiserror::Error)]
 pub enum CliError {
@@ -23,6 +25,20 @@ pub enum CliError {
 }
 
 impl CliError {
+    /// The same, of somebody else's guard.
+    pub fn of(self, target: &Target) -> CliError {
+        let say = |text: String| match text.starts_with(&target.to_string()) {
+            true => text,
+            false => format!("{target}: {text}"),
+        };
+        match self {
+            CliError::Failed(text) => CliError::Failed(say(text)),
+            CliError::Unavailable(text) => CliError::Unavailable(say(text)),
+            CliError::NotPermitted(text) => CliError::NotPermitted(say(text)),
+            here @ (CliError::NotExecutable(_) | CliError::NotFound(_)) => here,
+        }
+    }
+
     /// The exit status, as the help lists it (69 and 77 are EX_UNAVAILABLE and EX_NOPERM of sysexits.h; 126
     /// and 127 are what a shell answers).
     pub fn exit_code(&self) -> u8 {

@@ -2,27 +2,27 @@
 
 use std::path::{Path, PathBuf};
 
-use clap::CommandFactory;
 use guard_files::Texts;
 use guard_policy::rules::{RuleSet, shipped_layers};
 use guard_policy::settings::{self, Sources};
 
-use crate::args::Cli;
 use crate::error::CliError;
 use crate::plan::Offline;
+use crate::{complete, manual};
 
 /// Carries out `what` and answers what goes to stdout.
 pub fn run(what: &Offline) -> Result<String, CliError> {
     match what {
         Offline::Version => Ok(format!("workload-guard {}\n", env!("CARGO_PKG_VERSION"))),
-        Offline::Completions(shell) => {
-            let mut script = Vec::new();
-            clap_complete::generate(*shell, &mut Cli::command(), "workload-guard", &mut script);
-            as_text(script)
-        }
-        Offline::Man => crate::manual::page()
-            .map_err(|error| CliError::Failed(format!("the manual cannot be generated: {error}")))
+        Offline::Completions(shell) => complete::script(shell.name())
+            .map_err(|error| CliError::Failed(format!("no script could be made: {error}")))
             .and_then(as_text),
+        Offline::Man(page) => manual::page(page).ok_or_else(|| {
+            CliError::Failed(format!(
+                "the manual has no page {page:?}; `workload-guard man --list` has their names"
+            ))
+        }),
+        Offline::ManPages => Ok(manual::names().map(|name| name + "\n").collect()),
         Offline::CheckConfig(paths) => check(&texts(paths)?),
         Offline::ImportConfig(path) => import(path),
         Offline::TestRule(argv) => test_rule(&texts(&[])?, argv),

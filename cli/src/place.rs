@@ -4,6 +4,7 @@ use std::convert::Infallible;
 use std::io::IsTerminal;
 
 use guard_policy::printable::command_line;
+use zbus::Connection;
 
 use crate::error::CliError;
 use crate::plan::{Placement, Terms};
@@ -28,7 +29,11 @@ pub fn place(placement: &Placement) -> Result<Infallible, CliError> {
 /// Moves this process: by the guard, or else by systemd.
 async fn enter(placement: &Placement) -> Result<(), CliError> {
     let bus = bus::connect().await?;
-    let away = match bus::guard(&bus).await {
+    bus::driven(&bus, enter_over(&bus, placement)).await
+}
+
+async fn enter_over(bus: &Connection, placement: &Placement) -> Result<(), CliError> {
+    let away = match bus::guard(bus, None).await {
         Ok(guard) => {
             // PID 0 is the caller as the bus knows it: true also where this process sees another number.
             let moved = guard
@@ -53,7 +58,7 @@ async fn enter(placement: &Placement) -> Result<(), CliError> {
         .collect();
     let pid = std::process::id();
     let missing = fallback::place(
-        &bus,
+        bus,
         placement.class,
         pid,
         own_start_time()?,

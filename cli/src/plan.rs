@@ -4,11 +4,11 @@ use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap_complete::Shell;
-
 use crate::args::{
-    BenchCommand, Command, ConfigAction, HoldCommand, QuotaAction, RulesAction, TermsArgs,
+    BenchCommand, Command, ConfigAction, HoldCommand, QuotaAction, RulesAction, Shell, StatusArgs,
+    TermsArgs,
 };
+use crate::render::format::Format;
 
 mod insight;
 
@@ -45,8 +45,10 @@ pub enum Offline {
     Version,
     /// Print completions.
     Completions(Shell),
-    /// Print the manual page.
-    Man,
+    /// Print a page of the manual.
+    Man(String),
+    /// Print the names of all pages.
+    ManPages,
 }
 
 /// What is asked of the guard.
@@ -58,6 +60,8 @@ pub enum Call {
         json: bool,
         /// And what happens from then on.
         follow: bool,
+        /// As this line.
+        format: Option<Format>,
     },
     /// Why a process is where it is.
     Explain {
@@ -229,7 +233,15 @@ pub struct Placement {
 /// Fills in the defaults. `shell` is the value of `$SHELL`.
 pub fn plan(command: Command, shell: Option<&OsStr>) -> Plan {
     match command {
-        Command::Status { json, follow } => Plan::Call(Call::Status { json, follow }),
+        Command::Status(StatusArgs {
+            json,
+            follow,
+            format,
+        }) => Plan::Call(Call::Status {
+            json,
+            follow,
+            format,
+        }),
         Command::Explain { pid, json } => Plan::Call(Call::Explain { pid, json }),
         Command::Stats { json } => Plan::Call(Call::Stats { json }),
         Command::Insight(command) => Plan::Call(Call::Insight(insight::plan(command))),
@@ -314,7 +326,8 @@ pub fn plan(command: Command, shell: Option<&OsStr>) -> Plan {
         Command::Bench { action } => Plan::Bench(action),
         Command::Version => Plan::Offline(Offline::Version),
         Command::Completions { shell } => Plan::Offline(Offline::Completions(shell)),
-        Command::Man => Plan::Offline(Offline::Man),
+        Command::Man { list: true, .. } => Plan::Offline(Offline::ManPages),
+        Command::Man { page, .. } => Plan::Offline(Offline::Man(page)),
     }
 }
 

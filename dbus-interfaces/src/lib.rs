@@ -20,6 +20,7 @@ pub mod scope;
 pub mod systemd1;
 pub mod types;
 pub mod workload1;
+pub mod xml;
 
 pub use bench_error::BenchError;
 pub use bench_prep1::{BenchPrep1, BenchPrep1Backend, BenchPrep1Proxy};

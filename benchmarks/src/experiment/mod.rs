@@ -7,7 +7,7 @@ mod contention;
 mod interrupt;
 mod plot;
 mod session;
-mod stats;
+pub mod stats;
 mod sweep;
 mod table;
 mod work;

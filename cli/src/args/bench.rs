@@ -7,6 +7,9 @@ use bench_profile::cpus::CpuSet;
 use bench_profile::profile::Profile;
 use bench_system::entries::Loader;
 use clap::{Args, Subcommand};
+use clap_complete::ArgValueCandidates;
+
+use crate::complete;
 
 const CANARY_HELP: &str = "\
 One spinner is timed alone, then one for each CPU at once. Where work spreads, all of them together take about as \
@@ -129,7 +132,7 @@ pub enum BenchCommand {
     #[command(after_help = STATUS_HELP, after_long_help = STATUS_JSON)]
     Status {
         /// Assert the state of this profile
-        #[arg(long, value_name = "PROFILE")]
+        #[arg(long, value_name = "PROFILE", add = ArgValueCandidates::new(complete::profiles))]
         expect: Option<Profile>,
         /// The same in one word
         #[arg(value_name = "expect-PROFILE", value_parser = expectation, conflicts_with = "expect")]
@@ -155,6 +158,7 @@ pub enum BenchCommand {
     #[command(after_help = APPLY_HELP, after_long_help = KNOBS_JSON)]
     Apply {
         /// single-core, multi-core or unlimited; else the profile of this boot
+        #[arg(add = ArgValueCandidates::new(complete::profiles))]
         profile: Option<Profile>,
         /// Clocks above the base clock, otherwise than the machine file has it
         #[arg(long, value_name = "on|off", value_parser = switch)]
@@ -228,7 +232,7 @@ pub enum BenchCommand {
     #[command(after_help = REBOOT_HELP)]
     Reboot {
         /// The profile of the next boot alone
-        #[arg(long, value_name = "PROFILE", required = true)]
+        #[arg(long, value_name = "PROFILE", required = true, add = ArgValueCandidates::new(complete::profiles))]
         once: Profile,
     },
 }

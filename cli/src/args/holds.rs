@@ -3,7 +3,10 @@
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
+use clap_complete::ArgValueCandidates;
 use guard_policy::holds::timespan;
+
+use crate::complete;
 
 const HOLDS_HELP: &str = "\
 Holds end with their time, which goes on while the machine is suspended,
@@ -49,7 +52,7 @@ pub enum HoldCommand {
     #[command(after_help = HOLDS_HELP)]
     Exempt {
         /// The root of the process tree
-        #[arg(value_parser = clap::value_parser!(u32).range(1..))]
+        #[arg(value_parser = clap::value_parser!(u32).range(1..), add = ArgValueCandidates::new(complete::processes))]
         pid: u32,
         /// Why, and how long
         #[command(flatten)]
@@ -59,7 +62,7 @@ pub enum HoldCommand {
     #[command(after_help = HOLDS_HELP)]
     Pin {
         /// A process of the workload
-        #[arg(value_parser = clap::value_parser!(u32).range(1..))]
+        #[arg(value_parser = clap::value_parser!(u32).range(1..), add = ArgValueCandidates::new(complete::workloads))]
         pid: u32,
         /// Why, and how long
         #[command(flatten)]
@@ -68,7 +71,7 @@ pub enum HoldCommand {
     /// End a hold; the end of a lease releases its workload
     Unhold {
         /// Its number, as `holds` and `status` show it
-        #[arg(value_name = "HOLD", value_parser = clap::value_parser!(u64).range(1..))]
+        #[arg(value_name = "HOLD", value_parser = clap::value_parser!(u64).range(1..), add = ArgValueCandidates::new(complete::holds))]
         id: u64,
     },
     /// List what is held, by whom and for how long

@@ -5,6 +5,7 @@ mod config;
 mod diagnose;
 mod explain;
 mod follow;
+pub mod format;
 mod history;
 mod holds;
 mod profile;

@@ -367,4 +367,4 @@ fn table(rows: &[WorkloadRow], style: &Style, with_cgroups: bool) -> Table {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

@@ -35,12 +35,8 @@ use signals::Signals;
 /// sysexits(3): a service that is needed is not there.
 const EX_UNAVAILABLE: u8 = 69;
 
-const USAGE: &str = "\
-workload-guardd: watches the processes of the protected slices and routes heavy ones.
-
-It takes no arguments: systemd starts it (systemctl --user start workload-guard), or a call on the
-user bus does. Settings are in ~/.config/linux-workload-guard/guard.toml; WORKLOAD_GUARD_LOG=debug in
-its environment logs more. `workload-guard status` talks to it.";
+/// The manual's page is made of it as well.
+const USAGE: &str = include_str!("usage.txt");
 
 fn main() -> ExitCode {
     let argument = std::env::args_os()
@@ -53,11 +49,14 @@ fn main() -> ExitCode {
             return ExitCode::SUCCESS;
         }
         Some("--help" | "-h") => {
-            println!("{USAGE}");
+            print!("{USAGE}");
             return ExitCode::SUCCESS;
         }
         Some(other) => {
-            eprintln!("workload-guardd: it takes no arguments, not {other:?}\n\n{USAGE}");
+            eprintln!(
+                "workload-guardd: it takes no arguments, not {other:?}\n\n{}",
+                USAGE.trim_end()
+            );
             return ExitCode::from(2);
         }
     }

@@ -3,6 +3,8 @@
 mod chaos;
 mod client;
 mod demo;
+#[path = "../../../dbus-interfaces/examples/app.rs"]
+mod example_app;
 mod experiment;
 mod fuzz;
 mod harness;
@@ -52,6 +54,9 @@ enum Command {
         /// What to do, as JSON.
         task: String,
     },
+    /// Be the example of an app.
+    #[command(hide = true)]
+    ExampleApp,
     /// Be a bus client that attaches itself to a class.
     #[command(hide = true)]
     AttachSelf {
@@ -106,6 +111,9 @@ fn act(command: Command) -> Result<u8> {
         },
         Command::Load(mode) => load::run(mode).map(|()| outcome::PASS),
         Command::Fuzz { task } => fuzz::client(&task).map(|()| outcome::PASS),
+        Command::ExampleApp => example_app::main()
+            .map(|()| outcome::PASS)
+            .map_err(anyhow::Error::from_boxed),
         Command::AttachSelf { class } => client::attach_self(&class).map(|()| outcome::PASS),
     }
 }

@@ -14,7 +14,8 @@ fn plain(width: Option<usize>) -> Style {
     }
 }
 
-fn busy() -> Status {
+/// A guard with one workload.
+pub fn busy() -> Status {
     Status {
         version: "0.1.0".into(),
         state: "degraded".into(),

@@ -33,21 +33,26 @@ enum Source {
     Script(&'static str),
     /// What the command line prints when it is called with these words.
     Says(&'static [&'static str]),
+    /// The page of the manual that the command line calls so.
+    Page,
     /// A symbolic link to a neighbour.
     Link(&'static str),
 }
 
 /// One line of the list.
+#[derive(Clone, Copy)]
 struct Entry(Part, Dir, &'static str, Source);
 
 use Part::{Bench, Common, Guard};
-use Source::{Data, Link, Program, Says, Script, Text};
+use Source::{Data, Link, Page, Program, Says, Script, Text};
+
+/// The pages of the manual, one a line, as `workload-guard man --list` prints them.
+const PAGES: &str = include_str!("../../../../cli/src/manual/pages.txt");
 
 /// Part, folder, name, source.
 #[rustfmt::skip]
 const LAYOUT: &[Entry] = &[
     Entry(Common, Dir::Bin, "workload-guard", Program),
-    Entry(Common, Dir::Manual, "workload-guard.1", Says(&["man"])),
     Entry(Common, Dir::Share("bash-completion/completions"), "workload-guard", Says(&["completions", "bash"])),
     Entry(Common, Dir::Zsh, "_workload-guard", Says(&["completions", "zsh"])),
     Entry(Common, Dir::Share("fish/vendor_completions.d"), "workload-guard.fish", Says(&["completions", "fish"])),
@@ -128,9 +133,25 @@ impl Item {
     }
 }
 
-fn entries(parts: &[Part]) -> impl Iterator<Item = &'static Entry> {
+fn page(name: &'static str) -> Entry {
+    let part = match name {
+        "workload-guardd.8" => Guard,
+        // The command line is of both, and reads the files of both.
+        _ => Common,
+    };
+    let folder = match name.rsplit('.').next() {
+        Some("5") => "man/man5",
+        Some("8") => "man/man8",
+        _ => "man/man1",
+    };
+    Entry(part, Dir::Share(folder), name, Page)
+}
+
+fn entries(parts: &[Part]) -> impl Iterator<Item = Entry> {
     LAYOUT
         .iter()
+        .copied()
+        .chain(PAGES.lines().map(page))
         .filter(move |entry| entry.0 == Common || parts.contains(&entry.0))
 }
 
@@ -145,7 +166,7 @@ pub fn programs(parts: &[Part]) -> Vec<&'static str> {
 /// Every path that an installation of these parts writes, but for settings and its own list.
 pub fn targets(folders: &Folders, parts: &[Part]) -> Result<Vec<PathBuf>> {
     entries(parts)
-        .map(|Entry(_, dir, name, _)| Ok(folders.of(*dir)?.join(name)))
+        .map(|Entry(_, dir, name, _)| Ok(folders.of(dir)?.join(name)))
         .collect()
 }
 
@@ -156,11 +177,12 @@ pub fn items(folders: &Folders, parts: &[Part], dist: &Dist) -> Result<Vec<Item>
         .collect()
 }
 
-fn item(Entry(_, dir, name, source): &Entry, folders: &Folders, dist: &Dist) -> Result<Item> {
+fn item(Entry(_, dir, name, source): Entry, folders: &Folders, dist: &Dist) -> Result<Item> {
     let (bytes, mode) = match source {
         Program => (dist.program(name)?, 0o755),
         Data(file) => (dist.data(file)?, 0o644),
         Says(words) => (dist.ask_cli(words)?, 0o644),
+        Page => (dist.ask_cli(&["man", name])?, 0o644),
         Text(file) | Script(file) => {
             let text = String::from_utf8(dist.data(file)?)?;
             let mode = if matches!(source, Script(_)) {
@@ -172,12 +194,12 @@ fn item(Entry(_, dir, name, source): &Entry, folders: &Folders, dist: &Dist) -> 
         }
         Link(to) => {
             return Ok(Item {
-                target: folders.of(*dir)?.join(name),
+                target: folders.of(dir)?.join(name),
                 content: Content::Link(to),
             });
         }
     };
-    Ok(Item::file(folders.of(*dir)?.join(name), bytes, mode))
+    Ok(Item::file(folders.of(dir)?.join(name), bytes, mode))
 }
 
 /// Where the files of the checkout say that our programs are.

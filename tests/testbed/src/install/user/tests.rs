@@ -130,7 +130,7 @@ fn a_first_installation_writes_all_files_and_starts_the_guard() {
         [TELL[0], TELL[1], "enable --now workload-guard.service"]
     );
     let manual = fs::read_to_string(fixture.places.data.join("man/man1/workload-guard.1")).unwrap();
-    assert_eq!(manual, "man\n");
+    assert_eq!(manual, "man workload-guard.1\n");
     let left = fixture
         .home()
         .into_iter()
