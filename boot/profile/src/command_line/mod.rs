@@ -48,8 +48,13 @@ pub enum CommandLineError {
     /// A character that would end the line or the entry.
     #[error("the command line holds {0:?}, which no boot entry can")]
     Control(char),
+    /// What comes behind it would belong to it.
+    #[error(
+        "the command line has a quote that is not closed, which would swallow what a profile adds"
+    )]
+    OpenQuote,
     /// Limine would put a macro's text there.
-    #[error("the command line holds `${{`, which Limine takes for a macro: take it out")]
+    #[error("it holds `${{`, which Limine takes for a macro: take it out")]
     Macro,
 }
 
@@ -115,6 +120,9 @@ pub fn merged_with(
         .find(|c| c.is_control() && *c != '\t')
     {
         return Err(CommandLineError::Control(c));
+    }
+    if !base.matches('"').count().is_multiple_of(2) {
+        return Err(CommandLineError::OpenQuote);
     }
     let own = stripped(base);
     // What follows `--` is for init, not for the kernel.

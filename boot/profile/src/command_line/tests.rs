@@ -85,6 +85,7 @@ fn what_no_entry_can_hold_is_refused() {
     let machine = machine();
     let line = |base: &str| merged(base, &machine, Profile::Unlimited);
     assert_eq!(line("a\nb"), Err(CommandLineError::Control('\n')));
+    assert_eq!(line("a=\"b c"), Err(CommandLineError::OpenQuote));
     let rest = line("").expect("a line").len() + 1;
     assert!(line(&"x".repeat(LIMIT - 1 - rest)).is_ok());
     let error = line(&"x".repeat(LIMIT - rest)).expect_err("one byte too many");

@@ -174,8 +174,7 @@ fn suffix(profile: Profile) -> String {
 /// The profile that a title ends with.
 fn profile_of_title(title: &str) -> Option<Profile> {
     Profile::ALL.into_iter().find(|profile| {
-        title
-            .trim_end()
-            .ends_with(&format!(" {}", suffix(*profile)))
+        let kernel = title.trim_end().strip_suffix(&suffix(*profile));
+        kernel.is_some_and(|kernel| kernel.is_empty() || kernel.ends_with(' '))
     })
 }

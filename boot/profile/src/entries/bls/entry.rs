@@ -40,6 +40,7 @@ impl<'t> Entry<'t> {
         self.value("linux")
             .or(self.value("uki"))
             .or(self.value("efi").filter(image))
+            .filter(|path| !path.is_empty())
     }
 
     /// The command line: every `options` in a row.
@@ -76,10 +77,10 @@ impl<'t> Entry<'t> {
 /// Key and value of a line.
 fn pair(line: &str) -> Option<(&str, &str)> {
     let line = line.trim();
-    if line.starts_with('#') {
+    if line.is_empty() || line.starts_with('#') {
         return None;
     }
-    let (key, value) = line.split_once([' ', '\t'])?;
+    let (key, value) = line.split_once([' ', '\t']).unwrap_or((line, ""));
     Some((key, value.trim_start()))
 }
 

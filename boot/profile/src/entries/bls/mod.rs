@@ -116,7 +116,7 @@ pub fn benches(files: &BTreeMap<String, String>) -> Vec<Bench> {
             let profile = command_line::booted(&entry.options()?).ok().flatten()?;
             Some(Bench {
                 profile,
-                kernel: entry.value("version").or(entry.value("linux"))?.to_owned(),
+                kernel: entry.value("version").or(entry.kernel_path())?.to_owned(),
                 id: name.clone(),
             })
         })

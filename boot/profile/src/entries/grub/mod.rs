@@ -79,6 +79,7 @@ pub fn generate(native: &str, request: &Request<'_>) -> Result<Generated, EntryE
 ///
 /// As [`generate`].
 pub fn regenerate(text: &str, request: &Request<'_>) -> Result<Generated, EntryError> {
+    whole(text)?;
     let native = section(text, NATIVE).map_or("", |at| &text[at]);
     let generated = generate(native, request)?;
     let ours = &generated.text;
@@ -140,6 +141,27 @@ fn end(name: &str) -> String {
     format!("### END /etc/grub.d/{name} ###")
 }
 
+/// Our section ends before another begins; else what is replaced would not be ours alone.
+fn whole(text: &str) -> Result<(), EntryError> {
+    let is = |line: &str, wanted: &str| line.trim_end() == wanted;
+    let mut lines = text.lines().enumerate();
+    let Some((first, _)) = lines.find(|(_, line)| is(line, &begin(GENERATOR))) else {
+        return Ok(());
+    };
+    let next = lines.find(|(_, line)| line.starts_with("### "));
+    match next.is_some_and(|(_, line)| is(line, &end(GENERATOR)))
+        && !lines.any(|(_, line)| is(line, &begin(GENERATOR)))
+    {
+        true => Ok(()),
+        false => Err(EntryError::Malformed {
+            line: first + 1,
+            reason: format!(
+                "the section of {GENERATOR} has no end of its own: `update-grub` or `grub-mkconfig` writes the file anew"
+            ),
+        }),
+    }
+}
+
 /// What a generator printed, between the two lines that grub-mkconfig puts around it.
 fn section(text: &str, name: &str) -> Option<std::ops::Range<usize>> {
     let line = |wanted: &str, from: usize| {
@@ -156,6 +178,16 @@ fn section(text: &str, name: &str) -> Option<std::ops::Range<usize>> {
 }
 
 fn kernel<'e>(entry: &'e Menuentry<'_>) -> Option<Kernel<'e>> {
+    // A title or flag of several lines could look like the end of a section.
+    let flags = entry.flags();
+    if entry
+        .title
+        .chars()
+        .chain(flags.chars())
+        .any(char::is_control)
+    {
+        return None;
+    }
     Some(Kernel {
         title: &entry.title,
         path: entry.kernel_path()?,

@@ -110,16 +110,23 @@ fn entry(
         None => "",
     };
     let line = command_line::merged(base, request.machine, profile).map_err(wrong)?;
-    if line.contains("${") {
+    if line.contains("${") || source.title.contains("${") {
         return Err(wrong(CommandLineError::Macro));
     }
     let indent = blanks(config.lines[source.line].raw);
     let inner = (source.line + 1..source.end)
         .find(|line| option(&config.lines[*line].text).is_some())
         .map_or(indent, |line| blanks(config.lines[line].raw));
-    let slashes = "/".repeat(depth);
+    let title = title(&source.title, depth, profile);
+    // Limine drops the blank; without it these would be more slashes, or the sign of an expanded folder.
+    let gap = if title.starts_with(['/', '+']) {
+        " "
+    } else {
+        ""
+    };
+    let slashes = "/".repeat(depth) + gap;
     let mut lines = vec![
-        format!("{indent}{slashes}{}", title(&source.title, depth, profile)),
+        format!("{indent}{slashes}{title}"),
         format!("{inner}comment: benchmark profile {profile}"),
     ];
     for number in source.line + 1..source.end {

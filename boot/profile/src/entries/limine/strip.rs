@@ -21,6 +21,21 @@ pub struct Stripped {
 
 /// Takes it away.
 pub fn strip(config: &Config<'_>, request: &Request<'_>) -> Result<Stripped, EntryError> {
+    let mut stripped = once(config, request)?;
+    // An entry of ours that somebody made a folder is an entry again when what was in it is gone.
+    while stripped.had_ours {
+        let text = stripped.text.clone();
+        let again = once(&Config::parse(&text)?, request)?;
+        if again.text == text {
+            break;
+        }
+        stripped.text = again.text;
+        stripped.notes.extend(again.notes);
+    }
+    Ok(stripped)
+}
+
+fn once(config: &Config<'_>, request: &Request<'_>) -> Result<Stripped, EntryError> {
     let mut stripped = Stripped {
         text: String::new(),
         notes: Vec::new(),

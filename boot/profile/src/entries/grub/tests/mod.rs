@@ -115,6 +115,11 @@ fn what_grub_would_not_take_is_refused() {
         assert!(error.contains(why), "{body:?}: {error}");
     }
     assert!(new("").is_err());
+    // A section that somebody cut: what follows it is not ours to replace.
+    let text = new(DEBIAN).expect("entries").text;
+    let cut = text.replace(&end(GENERATOR), "") + &begin("99_mine") + "\n" + &end(GENERATOR);
+    let error = new(&cut).expect_err("no end").to_string();
+    assert!(error.contains("has no end of its own"), "{error}");
 }
 
 #[test]
