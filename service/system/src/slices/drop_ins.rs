@@ -101,21 +101,34 @@ impl DropIns {
 
     /// Watches each folder, or the deepest one above it that exists. A watch that is there already stays.
     fn watch(&mut self) -> io::Result<()> {
-        let folders = self.folders.clone();
-        for folder in &folders {
-            for place in folder.ancestors() {
-                let mask = if place == folder { CONTENT } else { WAY };
-                match self.inotify.get_ref().add_watch(place, mask) {
-                    Ok(watch) => {
-                        self.watches.insert(watch, place.to_owned());
-                        break;
-                    }
-                    Err(Errno::ENOENT | Errno::ENOTDIR | Errno::EACCES) => {}
-                    Err(error) => return Err(error.into()),
+        for folder in self.folders.clone() {
+            // Twice from the same place: what was made below a folder before its watch told nobody.
+            let mut stands = None;
+            loop {
+                let place = self.watch_deepest(&folder)?;
+                if place == stands {
+                    break;
                 }
+                stands = place;
             }
         }
         Ok(())
+    }
+
+    /// Watches the deepest folder of the way to `folder`, and tells which it is.
+    fn watch_deepest<'a>(&mut self, folder: &'a Path) -> io::Result<Option<&'a Path>> {
+        for place in folder.ancestors() {
+            let mask = if place == folder { CONTENT } else { WAY };
+            match self.inotify.get_ref().add_watch(place, mask) {
+                Ok(watch) => {
+                    self.watches.insert(watch, place.to_owned());
+                    return Ok(Some(place));
+                }
+                Err(Errno::ENOENT | Errno::ENOTDIR | Errno::EACCES) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(None)
     }
 }
 
@@ -176,6 +189,29 @@ mod tests {
         while heard(&mut drop_ins, Duration::from_millis(200)) {}
         write(&run, "50-CPUQuota.conf");
         assert!(heard(&mut drop_ins, patience), "a folder that came again");
+    }
+
+    #[test]
+    fn folders_that_are_made_while_they_are_looked_for_are_watched() {
+        for _ in 0..300 {
+            let root = tempfile::tempdir().expect("a folder");
+            let (run, config) = (root.path().join("run"), root.path().join("config"));
+            fs::create_dir(&run).expect("made");
+            let mut drop_ins = DropIns::of_unit(&run, &config, "h.slice").expect("inotify");
+            let folder = run.join("systemd/user.control/h.slice.d");
+            std::thread::scope(|scope| {
+                let maker = scope.spawn(|| fs::create_dir_all(&folder).expect("made"));
+                while !maker.is_finished() {
+                    drop_ins.take_events().expect("inotify works");
+                }
+            });
+            while drop_ins.take_events().expect("inotify works") {}
+            assert!(
+                drop_ins.watches.values().any(|watched| *watched == folder),
+                "{:?}",
+                drop_ins.watches
+            );
+        }
     }
 
     #[test]
