@@ -52,8 +52,14 @@ fn take<'a>(queue: &Mutex<VecDeque<Job<'a>>>) -> Option<Job<'a>> {
 fn run_one(source: &mut dyn GuestSource, scenario: &Scenario, report: &Report) {
     let name = source.name().to_owned();
     report.begins(&name, &scenario.name);
-    let begin = Instant::now();
-    let (outcome, output, journal) = observe(source, scenario);
+    let mut begin = Instant::now();
+    let (mut outcome, mut output, mut journal) = observe(source, scenario);
+    // Once: a second time in a row would be more than chance.
+    if matches!(outcome, Outcome::Failed(_)) && verdict::emulator_failed(&journal) {
+        report.again(&name, &scenario.name);
+        begin = Instant::now();
+        (outcome, output, journal) = observe(source, scenario);
+    }
     report.ends(&Finished {
         guest: &name,
         scenario: &scenario.name,
@@ -118,6 +124,8 @@ mod tests {
     struct Fake {
         running: Arc<AtomicUsize>,
         log: Arc<Mutex<Vec<(String, usize)>>>,
+        /// What the guest's console says next.
+        consoles: Arc<Mutex<Vec<&'static str>>>,
     }
 
     struct FakeGuest(Fake);
@@ -152,12 +160,22 @@ mod tests {
                     Ok(77)
                 }
                 "dies" => anyhow::bail!("the guest died"),
+                "dies at first" if self.0.log.lock().unwrap().len() == 1 => {
+                    anyhow::bail!("the machine ended")
+                }
                 _ => Ok(0),
             }
         }
 
         fn journal(&mut self) -> Result<String> {
-            Ok(String::new())
+            Ok(self
+                .0
+                .consoles
+                .lock()
+                .unwrap()
+                .pop()
+                .unwrap_or_default()
+                .to_owned())
         }
 
         fn shutdown(self: Box<Self>) -> Result<()> {
@@ -208,5 +226,38 @@ mod tests {
         let log = fake.log.lock().unwrap();
         assert_eq!(log.len(), 5);
         assert_eq!(log.last().unwrap(), &("alone".to_owned(), 1));
+    }
+
+    #[test]
+    fn what_the_emulator_broke_runs_again_once() {
+        const INT3: &str = "[ 8.0] Oops: int3: 0000 [#1] SMP";
+        for (name, consoles, runs, line) in [
+            (
+                "dies at first",
+                vec![INT3],
+                2,
+                "1 passed, 0 failed, 0 skipped",
+            ),
+            (
+                "dies",
+                vec![INT3, INT3, INT3],
+                2,
+                "0 passed, 1 failed, 0 skipped",
+            ),
+            (
+                "dies",
+                vec!["[ 8.0] Oops: 0002 [#1] SMP"],
+                1,
+                "0 passed, 1 failed, 0 skipped",
+            ),
+        ] {
+            let fake = Fake::default();
+            *fake.consoles.lock().unwrap() = consoles;
+            let folder = tempfile::tempdir().unwrap();
+            let report = Report::new(Tally::new(false), false, folder.path().to_owned());
+            run_one(&mut fake.clone(), &scenario(name, false), &report);
+            assert_eq!(report.tally().line(), line, "{name}");
+            assert_eq!(fake.log.lock().unwrap().len(), runs, "{name}");
+        }
     }
 }

@@ -56,6 +56,15 @@ impl Report {
         progress::hint(&format!("{guest}  {scenario}"));
     }
 
+    /// A scenario runs a second time, since its machine died of the emulator.
+    pub fn again(&self, guest: &str, scenario: &str) {
+        let _turn = self.tally.lock().expect("no printing thread panics");
+        progress::clear_hint();
+        println!(
+            "again {guest} {scenario}: QEMU ran a breakpoint that the kernel had taken away (int3), and the machine died"
+        );
+    }
+
     /// A scenario has ended.
     pub fn ends(&self, finished: &Finished<'_>) {
         let outcome = finished.outcome.clone().strict(self.ci);
