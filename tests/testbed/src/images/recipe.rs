@@ -58,7 +58,8 @@ const PEER: &[&str] = &["cgroup-tools"];
 
 /// What emulates the machine tier's hardware. The QEMU of Debian 12 and Ubuntu 22.04 runs breakpoints that the guest's
 /// kernel has taken away again ("qemu-x86_64 booting with 8.0.0 still see int3", linux-kernel, July 2023): a guest that
-/// turned SMT off and on died of it within 200 rounds, under this one it went through 700.
+/// turned SMT off and on died of it within 200 rounds, under this one it went through 700. The runner
+/// still takes a machine that died of it for what it is.
 const EMULATOR: &[&str] = &["qemu-system-x86"];
 
 /// Users, names and quiet. `dev` (uid 1000) is whose session the product guards, `other` (uid 1001) the one whose

@@ -15,8 +15,8 @@ use super::channel::Channel;
 use super::emulator::Emulator;
 use super::qmp::Qmp;
 
-/// How much of the console an error shows: a whole kernel panic.
-const TAIL_LINES: usize = 60;
+/// How much of the console an error shows: a kernel panic from its first oops on, and the traces of other CPUs after it.
+const TAIL_LINES: usize = 400;
 
 /// A QEMU process.
 #[derive(Debug)]
@@ -179,12 +179,12 @@ mod tests {
     fn the_tail_is_the_last_lines() {
         let mut log = nameless_log().unwrap();
         assert_eq!(tail(&log), "(nothing on its console)");
-        for number in 0..100 {
+        for number in 0..500 {
             writeln!(log, "line {number}\n").unwrap();
         }
         let tail = tail(&log);
         assert!(
-            tail.starts_with("line 40\n") && tail.ends_with("line 99"),
+            tail.starts_with("line 100\n") && tail.ends_with("line 499"),
             "{tail}"
         );
     }
