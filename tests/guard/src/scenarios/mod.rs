@@ -116,6 +116,7 @@ scenarios! {
     completions_in_three_shells,
     manual_reads_clean,
     another_sessions_guard,
+    a_second_machines_guard,
     example_apps,
     memory_at_rest,
     budgets_in_kernel,
