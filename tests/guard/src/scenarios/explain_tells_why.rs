@@ -27,9 +27,11 @@ pub const SCENARIO: Scenario = Scenario {
     run,
 };
 
-/// The promise, which the best of so many calls must keep: other work runs on this machine, too.
-const PROMISE: Duration = Duration::from_millis(5);
+/// The best of so many calls counts, and against a call that only reads a value, in alternation with it: other work
+/// runs on this machine, too.
 const CALLS: usize = 50;
+/// It asks systemd and the kernel, and nothing that grows with the machine.
+const TIMES: u32 = 25;
 
 fn run(session: &Session) -> Verdict {
     let guard = Guard::install(session, FAST)?;
@@ -71,16 +73,23 @@ fn run(session: &Session) -> Verdict {
     ensure!(command::run(&["workload-guard", "explain", "4194304"])?.status == 1, "no such process");
     step("why others are never moved");
 
-    let mut took: Vec<Duration> = (0..CALLS)
+    let mut took: Vec<(Duration, Duration)> = (0..CALLS)
         .map(|_| {
             let begin = Instant::now();
             block_on(guard.proxy().explain(work.pid))?;
-            Ok(begin.elapsed())
+            let explained = begin.elapsed();
+            block_on(guard.proxy().routed_total())?;
+            Ok((explained, begin.elapsed() - explained))
         })
         .collect::<Result<_>>()?;
     took.sort();
-    step(format_args!("{CALLS} calls: {:?} at best, {:?} in the middle", took[0], took[CALLS / 2]));
-    ensure!(took[0] < PROMISE, "{took:?}");
+    let plain = took.iter().map(|(_, plain)| *plain).min().unwrap_or_default();
+    step(format_args!(
+        "{CALLS} calls: {:?} at best, {:?} in the middle; a plain one {plain:?} at best",
+        took[0].0,
+        took[CALLS / 2].0
+    ));
+    ensure!(took[0].0 < plain * TIMES, "{took:?}");
     Ok(())
 }
 
