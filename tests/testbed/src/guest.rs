@@ -3,14 +3,14 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 
 /// Where every guest sees the [`Payload`], read-only.
 pub const PAYLOAD_IN_GUEST: &str = "/opt/workload-guard";
 
 /// A booted guest, whatever the tier. Dropping it ends it, at once and without a trace.
 pub trait Guest {
-    /// Tier and suite, for people: `container/trixie`, `machine/trixie`.
+    /// Tier and suite, for people: `container/trixie`, `machine/trixie`, `loader/trixie`.
     fn name(&self) -> &str;
 
     /// Runs `argv` as root in the guest and returns its exit status (128 + N when signal N ended it).
@@ -19,6 +19,19 @@ pub trait Guest {
     /// guest died, or `timeout` passed (the command is then killed, its output so far has been delivered).
     fn run(&mut self, argv: &[&str], timeout: Duration, sink: &mut dyn FnMut(&[u8]))
     -> Result<i32>;
+
+    /// As [`Guest::run`], of a command that reboots the guest as its last act; waits until the guest is up again.
+    ///
+    /// A status other than 0 means that it did not: then nothing is waited for.
+    fn run_to_reboot(
+        &mut self,
+        argv: &[&str],
+        timeout: Duration,
+        sink: &mut dyn FnMut(&[u8]),
+    ) -> Result<i32> {
+        let _ = (timeout, sink);
+        bail!("{} cannot be rebooted, as {argv:?} does", self.name())
+    }
 
     /// The guest's journal and list of coredumps since boot, for a failure report.
     fn journal(&mut self) -> Result<String>;

@@ -8,7 +8,7 @@ use anyhow::{Result, bail};
 
 use crate::container::ContainerSource;
 use crate::container::enter::{self, Stdio};
-use crate::guest::{Guest, GuestSource};
+use crate::guest::Guest;
 use crate::payload::{Payloads, Profile};
 use crate::progress;
 use crate::runner::tiers::{self, GuestTier};
@@ -47,7 +47,7 @@ pub fn run(args: &Args) -> Result<u8> {
         Profile::Dev
     };
     let command: Vec<&str> = args.command.iter().map(String::as_str).collect();
-    if args.tier == GuestTier::Machine {
+    if args.tier != GuestTier::Container {
         if command.is_empty() {
             bail!("the machine has no interactive shell: add a command, as in `-- journalctl`");
         }
@@ -58,7 +58,7 @@ pub fn run(args: &Args) -> Result<u8> {
     let payloads = Payloads::new(args.payload.as_deref(), profile)?;
     let status = match args.tier {
         GuestTier::Container => in_container(args, &command, &payloads)?,
-        GuestTier::Machine => in_machine(args, &command, &payloads)?,
+        GuestTier::Machine | GuestTier::Loader => in_machine(args, &command, &payloads)?,
     };
     Ok(u8::try_from(status).unwrap_or(1))
 }
@@ -77,7 +77,7 @@ fn in_container(args: &Args, command: &[&str], payloads: &Payloads) -> Result<i3
 }
 
 fn in_machine(args: &Args, command: &[&str], payloads: &Payloads) -> Result<i32> {
-    let mut source = tiers::machine(payloads)?;
+    let mut source = tiers::trixie(args.tier, payloads)?;
     let mut guest = source.fresh()?;
     progress::say(&up(guest.name()));
     let line = if args.user {

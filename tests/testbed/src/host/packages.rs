@@ -43,6 +43,14 @@ pub const CONTAINER: &[Package] = &[package("systemd-container", "systemd-nspawn
 /// What the machine tier takes.
 pub const MACHINE: &[Package] = &[package("e2fsprogs", "mke2fs")];
 
+/// What the loader tier takes beside: firmware for the guest, which is a plain file, and what makes its partition.
+pub const LOADER: &[Package] = &[
+    package("ovmf", "/usr/share/OVMF/OVMF_CODE_4M.fd"),
+    package("fdisk", "sfdisk"),
+    package("dosfstools", "mkfs.vfat"),
+    package("mtools", "mcopy"),
+];
+
 /// Makes sure that the packages are there.
 ///
 /// # Errors

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::path::Path;
 
+use super::firmware::Firmware;
+
 /// The root disk, raw.
 pub const DISK: &str = "disk.raw";
 /// Memory and devices of the booted machine, as QEMU's migration stream.
@@ -21,6 +23,8 @@ pub struct Hardware {
     pub memory: u32,
     /// Physical cores, each with two hardware threads.
     pub cores: u32,
+    /// What starts the kernel.
+    pub firmware: Firmware,
 }
 
 impl Default for Hardware {
@@ -28,6 +32,7 @@ impl Default for Hardware {
         Self {
             memory: 2048,
             cores: 4,
+            firmware: Firmware::Kernel,
         }
     }
 }
@@ -94,12 +99,10 @@ pub fn machine(
     // QEMU's option syntax: a comma in a value is doubled.
     let payload = payload.display().to_string().replace(',', ",,");
     let mut arguments = base(hardware, accelerator);
-    arguments.extend(words(&[
-        "-initrd",
-        INITRD,
-        "-append",
-        &kernel_command_line(),
-    ]));
+    if hardware.firmware == Firmware::Kernel {
+        arguments.extend(words(&["-kernel", KERNEL, "-initrd", INITRD]));
+        arguments.extend(words(&["-append", &kernel_command_line()]));
+    }
     arguments.extend(words(&[
         "-drive",
         &root,
@@ -120,6 +123,10 @@ pub fn machine(
         "-device",
         "virtserialport,chardev=agent,name=org.workloadguard.agent",
     ]));
+    if hardware.firmware == Firmware::Uefi {
+        // Behind the other disks, which keep their names.
+        arguments.extend(Firmware::uefi(purpose));
+    }
     if purpose == Purpose::Restore {
         arguments.extend(words(&["-incoming", "defer"]));
     }
@@ -130,12 +137,13 @@ pub fn machine(
 /// which ends QEMU. What gets there has memory management, interrupts, timers and all CPUs at work.
 pub fn kernel_only(hardware: Hardware, accelerator: Accelerator) -> Vec<String> {
     let mut arguments = base(hardware, accelerator);
+    arguments.extend(words(&["-kernel", KERNEL]));
     arguments.extend(words(&["-append", "console=ttyS0 quiet panic=-1"]));
     arguments
 }
 
 fn base(hardware: Hardware, accelerator: Accelerator) -> Vec<String> {
-    let Hardware { memory, cores } = hardware;
+    let Hardware { memory, cores, .. } = hardware;
     let threads = cores * 2;
     words(&[
         "-no-user-config",
@@ -144,7 +152,7 @@ fn base(hardware: Hardware, accelerator: Accelerator) -> Vec<String> {
         "none",
         "-nic",
         "none",
-        // A guest that panics ends QEMU (with panic=-1), so that nobody waits for it.
+        // A guest that panics ends QEMU (with panic=-1), so that nobody waits for it. See `reboot`.
         "-no-reboot",
         "-M",
         "q35",
@@ -156,8 +164,6 @@ fn base(hardware: Hardware, accelerator: Accelerator) -> Vec<String> {
         &format!("{threads},sockets=1,cores={cores},threads=2"),
         "-m",
         &memory.to_string(),
-        "-kernel",
-        KERNEL,
         "-chardev",
         "socket,id=monitor,fd=1",
         "-mon",
@@ -201,6 +207,29 @@ mod tests {
             booted.replace("id=root,format=raw", "id=root,format=raw,snapshot=on")
                 + " -incoming defer"
         );
+    }
+
+    #[test]
+    fn a_machine_with_firmware_boots_by_itself_and_keeps_its_disks_names() {
+        let line = |purpose| {
+            let hardware = Hardware {
+                firmware: Firmware::Uefi,
+                ..Hardware::default()
+            };
+            machine(hardware, Accelerator::Tcg, purpose, Path::new("p")).join(" ")
+        };
+        let booted = line(Purpose::Boot);
+        assert!(
+            !booted.contains("-kernel") && !booted.contains("-append"),
+            "{booted}"
+        );
+        let disks: Vec<_> = ["drive=root", "drive=payload", "drive=esp"]
+            .iter()
+            .map(|disk| booted.find(disk).unwrap())
+            .collect();
+        assert!(disks.is_sorted(), "{booted}");
+        // All that the guest writes to is thrown away: disk, partition, variables.
+        assert_eq!(line(Purpose::Restore).matches("snapshot=on").count(), 3);
     }
 
     #[test]

@@ -9,6 +9,8 @@ use std::process::Command;
 use anyhow::{Context, Result, anyhow, bail};
 
 use super::command::{AGENT_UNIT, DISK};
+use super::esp;
+use super::firmware::Firmware;
 use crate::host;
 use crate::host::packages;
 use crate::process;
@@ -47,15 +49,48 @@ fn additions() -> [(String, &'static str); 2] {
     ]
 }
 
+/// What a machine that boots by itself has beyond that: the EFI system partition is mounted, and the journal tells of
+/// earlier boots.
+fn additions_for_uefi() -> [(&'static str, String); 2] {
+    [
+        (
+            "/etc/fstab",
+            format!(
+                // GRUB's entries have the kernel mount the root read-only at first.
+                "/dev/vda / ext4 defaults 0 0\nLABEL={} {} vfat umask=0077 0 0\n",
+                esp::LABEL,
+                esp::MOUNT_POINT
+            ),
+        ),
+        (
+            "/etc/systemd/journald.conf.d/zz-testbed-reboots.conf",
+            "[Journal]\nStorage=persistent\n".to_owned(),
+        ),
+    ]
+}
+
 /// Makes the root disk in the folder `directory` from `tree`, with the agent in it.
-pub fn make_root(tree: &Path, directory: &Path) -> Result<()> {
+pub fn make_root(tree: &Path, directory: &Path, firmware: Firmware) -> Result<()> {
     let disk = directory.join(DISK);
     sized(&disk, ROOT_SIZE)?;
     make_file_system(&disk, tree, host::is_root())?;
     for (path, contents) in additions() {
         add(&disk, directory, &path, contents)?;
     }
-    Ok(())
+    if firmware == Firmware::Kernel {
+        return Ok(());
+    }
+    // The image has one that says nothing.
+    debugfs(&disk, &["-w"], "rm /etc/fstab", directory)?;
+    for (path, contents) in additions_for_uefi() {
+        add(&disk, directory, path, &contents)?;
+    }
+    let mount_point = format!("mkdir {}", esp::MOUNT_POINT);
+    debugfs(&disk, &["-w"], &mount_point, directory)?;
+    // Enabled, whatever command line a boot loader's entry has.
+    let wants = "/etc/systemd/system/multi-user.target.wants";
+    let enable = format!("symlink {wants}/{AGENT_UNIT} ../{AGENT_UNIT}");
+    debugfs(&disk, &["-w"], &enable, directory).map(drop)
 }
 
 /// Writes one file into a disk's file system.
@@ -105,7 +140,7 @@ pub fn copy_kernel(tree: &Path, directory: &Path) -> Result<()> {
 }
 
 /// The file `STEM…-VERSION` in /boot of an image; there is one kernel in it.
-fn boot_file(boot: &Path, stem: &str) -> Result<PathBuf> {
+pub fn boot_file(boot: &Path, stem: &str) -> Result<PathBuf> {
     let mut found: Vec<PathBuf> = fs::read_dir(boot)
         .with_context(|| format!("cannot read {}", boot.display()))?
         .filter_map(|entry| Some(entry.ok()?.path()))
@@ -171,7 +206,8 @@ impl PayloadDisk {
     }
 }
 
-fn sized(path: &Path, size: u64) -> Result<()> {
+/// A file of zeros that takes no room.
+pub fn sized(path: &Path, size: u64) -> Result<()> {
     File::create(path)
         .and_then(|file| file.set_len(size))
         .with_context(|| format!("cannot create {}", path.display()))
@@ -230,9 +266,9 @@ fn unshared(program: &Path) -> Command {
     command
 }
 
-fn tool(name: &str) -> Result<PathBuf> {
-    packages::find(name)
-        .ok_or_else(|| anyhow!("{name} is missing on this machine (package e2fsprogs)"))
+/// The path of a program of [`packages::MACHINE`] or [`packages::LOADER`].
+pub fn tool(name: &str) -> Result<PathBuf> {
+    packages::find(name).ok_or_else(|| anyhow!("{name} is missing on this machine"))
 }
 
 #[cfg(test)]

@@ -14,6 +14,8 @@ use serde_json::json;
 use super::command::{self, Accelerator, Hardware, Purpose, STATE};
 use super::disk::{self, PayloadDisk};
 use super::emulator::Emulator;
+use super::esp;
+use super::firmware::Firmware;
 use super::key::Key;
 use super::probe;
 use super::qemu::Qemu;
@@ -21,10 +23,10 @@ use crate::guest::PAYLOAD_IN_GUEST;
 use crate::progress;
 
 /// Bumped when the code here changes what a snapshot contains.
-const VERSION: &str = "1";
+const VERSION: &str = "2";
 
 /// For a boot under software emulation, measured at 70 s on two busy cores.
-const BOOT: Duration = Duration::from_secs(600);
+pub const BOOT: Duration = Duration::from_secs(600);
 
 /// For writing or reading the state, measured at 2 s.
 const TRANSFER: Duration = Duration::from_secs(120);
@@ -127,11 +129,20 @@ impl Snapshot {
     }
 
     fn make_in(&self, tree: &Path, directory: &Path) -> Result<()> {
-        disk::copy_kernel(tree, directory)?;
-        disk::make_root(tree, directory)?;
+        let firmware = self.hardware.firmware;
+        match firmware {
+            Firmware::Kernel => disk::copy_kernel(tree, directory)?,
+            Firmware::Uefi => esp::make(tree, directory)?,
+        }
+        firmware.copy_to(directory)?;
+        disk::make_root(tree, directory, firmware)?;
         let payload = PayloadDisk::empty()?;
         let mut qemu = self.start(Purpose::Boot, directory, &payload)?;
-        settle(&mut qemu).with_context(|| {
+        let settled = settle(&mut qemu, SETTLE).and_then(|()| match firmware {
+            Firmware::Kernel => Ok(()),
+            Firmware::Uefi => settle(&mut qemu, &esp::settle()),
+        });
+        settled.with_context(|| {
             format!(
                 "the machine did not come up; its console:\n{}",
                 qemu.log_tail()
@@ -174,11 +185,11 @@ impl Snapshot {
     }
 }
 
-/// Waits until the guest is at rest.
-fn settle(qemu: &mut Qemu) -> Result<()> {
+/// Has the guest get ready by a script.
+fn settle(qemu: &mut Qemu, script: &str) -> Result<()> {
     let mut output = Vec::new();
     let status = qemu.agent.run(
-        &["bash", "-c", SETTLE, "settle", PAYLOAD_IN_GUEST],
+        &["bash", "-c", script, "settle", PAYLOAD_IN_GUEST],
         BOOT,
         &mut |bytes| {
             output.extend_from_slice(bytes);
@@ -210,6 +221,7 @@ struct Recipe {
     hardware: Hardware,
     qemu: String,
     host_cpu: String,
+    firmware: Vec<u8>,
 }
 
 impl Recipe {
@@ -222,6 +234,7 @@ impl Recipe {
             hardware,
             qemu: emulator.version()?,
             host_cpu: cpu_model(&fs::read_to_string("/proc/cpuinfo").unwrap_or_default()),
+            firmware: hardware.firmware.contents()?,
         })
     }
 
@@ -235,7 +248,10 @@ impl Recipe {
             .with(disk::AGENT_SERVICE)
             .with(SETTLE)
             .with(PAYLOAD_IN_GUEST)
-            .with(disk::PAYLOAD_SIZE.to_le_bytes());
+            .with(disk::PAYLOAD_SIZE.to_le_bytes())
+            .with(&self.firmware)
+            .with(esp::first_entry())
+            .with(esp::settle());
         for argument in command::machine(
             self.hardware,
             accelerator,
@@ -297,6 +313,7 @@ mod tests {
             hardware: Hardware::default(),
             qemu: "QEMU 7.2".to_owned(),
             host_cpu: "a CPU".to_owned(),
+            firmware: Vec::new(),
         }
     }
 
@@ -318,6 +335,14 @@ mod tests {
             name,
             tcg(Recipe {
                 hardware,
+                ..recipe()
+            })
+        );
+        let firmware = vec![1];
+        assert_ne!(
+            name,
+            tcg(Recipe {
+                firmware,
                 ..recipe()
             })
         );

@@ -16,6 +16,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::container::ContainerSource;
 use crate::guest::Payload;
+use crate::machine::Machines;
 use crate::payload::{Payloads, Profile, Workspace};
 use crate::{host, process, progress};
 pub use plan::Args;
@@ -34,7 +35,8 @@ pub fn run(args: &Args) -> Result<u8> {
         cargo_test::unit(&workspace, &args.only, &mut tally)?;
         phase.end();
     }
-    if args.wants(Tier::Container) || args.wants(Tier::Machine) {
+    let guests_wanted = [Tier::Container, Tier::Machine, Tier::Loader];
+    if guests_wanted.iter().any(|&tier| args.wants(tier)) {
         let report = Report::new(
             tally,
             ci,
@@ -77,8 +79,10 @@ fn guests(args: &Args, report: &Report) -> Result<()> {
             Vec::new()
         }
     };
-    let (container, machine) = (selected(Tier::Container), selected(Tier::Machine));
-    if container.is_empty() && machine.is_empty() {
+    let container = selected(Tier::Container);
+    let machine = selected(Tier::Machine);
+    let loader = selected(Tier::Loader);
+    if container.is_empty() && machine.is_empty() && loader.is_empty() {
         bail!(
             "no scenario matches the command line; `guard-scenarios list` and `bench-scenarios list` have {}",
             scenarios.len()
@@ -88,7 +92,10 @@ fn guests(args: &Args, report: &Report) -> Result<()> {
         container_tier(&args.container_suites(), &container, &payloads, report);
     }
     if !machine.is_empty() {
-        machine_tier(&machine, &payloads, report);
+        machine_tier("machine", tiers::machine, &machine, &payloads, report);
+    }
+    if !loader.is_empty() {
+        machine_tier("loader", tiers::loader, &loader, &payloads, report);
     }
     Ok(())
 }
@@ -137,13 +144,19 @@ fn container_tier(suites: &[&str], scenarios: &[&Scenario], payloads: &Payloads,
     phase.end();
 }
 
-fn machine_tier(scenarios: &[&Scenario], payloads: &Payloads, report: &Report) {
-    let phase = Phase::begin("machine tier: image and snapshot");
-    let source = tiers::machine(payloads);
+fn machine_tier(
+    name: &str,
+    source: fn(&Payloads) -> Result<Machines>,
+    scenarios: &[&Scenario],
+    payloads: &Payloads,
+    report: &Report,
+) {
+    let phase = Phase::begin(format!("{name} tier: image and snapshot"));
+    let source = source(payloads);
     phase.end();
     match source {
         Ok(source) => {
-            let phase = Phase::begin("machine tier");
+            let phase = Phase::begin(format!("{name} tier"));
             let jobs = scenarios
                 .iter()
                 .map(|scenario| Job {
@@ -154,18 +167,19 @@ fn machine_tier(scenarios: &[&Scenario], payloads: &Payloads, report: &Report) {
             pool::run(vec![vec![Box::new(source)]], jobs, report);
             phase.end();
         }
-        Err(error) => report.left_out("machine", Outcome::Failed(format!("{error:#}"))),
+        Err(error) => report.left_out(name, Outcome::Failed(format!("{error:#}"))),
     }
 }
 
 /// A part of the run, with the time that it took.
 struct Phase {
-    name: &'static str,
+    name: String,
     begin: Instant,
 }
 
 impl Phase {
-    fn begin(name: &'static str) -> Self {
+    fn begin(name: impl Into<String>) -> Self {
+        let name = name.into();
         println!("== {name}");
         Self {
             name,

@@ -40,7 +40,7 @@ impl Args {
         match tier {
             Tier::Unit => self.only.is_empty(),
             Tier::Container => true,
-            Tier::Machine => !self.quick,
+            Tier::Machine | Tier::Loader => !self.quick,
         }
     }
 
@@ -85,6 +85,7 @@ mod tests {
             quick,
             full,
             exclusive: false,
+            boots: 1,
             timeout_s: 1,
         }
     }
@@ -105,7 +106,7 @@ mod tests {
     fn by_default_everything_but_what_is_left_to_full() {
         let args = Args::default();
         assert!(
-            [Tier::Unit, Tier::Container, Tier::Machine]
+            [Tier::Unit, Tier::Container, Tier::Machine, Tier::Loader]
                 .iter()
                 .all(|&tier| args.wants(tier))
         );

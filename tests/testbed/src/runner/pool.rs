@@ -5,11 +5,13 @@ use std::sync::Mutex;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use anyhow::Result;
+
 use super::report::{Finished, Report};
 use super::scenario::Scenario;
 use super::tally::Outcome;
 use super::verdict;
-use crate::guest::{GuestSource, PAYLOAD_IN_GUEST};
+use crate::guest::{Guest, GuestSource, PAYLOAD_IN_GUEST};
 
 /// A worker's own sources of guests; the index is a [`Job`]'s.
 pub type Sources = Vec<Box<dyn GuestSource>>;
@@ -84,13 +86,10 @@ fn observe(source: &mut dyn GuestSource, scenario: &Scenario) -> (Outcome, Strin
             );
         }
     };
-    let program = format!("{PAYLOAD_IN_GUEST}/{}", scenario.program);
     let mut output = Vec::new();
-    let ran = guest.run(
-        &[&program, "run", &scenario.name],
-        scenario.timeout().max(Duration::from_secs(1)),
-        &mut |bytes| output.extend_from_slice(bytes),
-    );
+    let ran = run_boots(&mut *guest, scenario, &mut |bytes| {
+        output.extend_from_slice(bytes);
+    });
     let output = String::from_utf8_lossy(&output).into_owned();
     let (journal, unreadable) = match guest.journal() {
         Ok(journal) => (journal, None),
@@ -107,17 +106,40 @@ fn observe(source: &mut dyn GuestSource, scenario: &Scenario) -> (Outcome, Strin
     (outcome, output, journal)
 }
 
+/// Runs the scenario's program in each boot that it takes, until one fails; returns the last one's status.
+fn run_boots(
+    guest: &mut dyn Guest,
+    scenario: &Scenario,
+    sink: &mut dyn FnMut(&[u8]),
+) -> Result<i32> {
+    let program = format!("{PAYLOAD_IN_GUEST}/{}", scenario.program);
+    let timeout = scenario.timeout().max(Duration::from_secs(1));
+    if scenario.boots == 1 {
+        return guest.run(&[&program, "run", &scenario.name], timeout, sink);
+    }
+    for boot in 0..scenario.boots {
+        let number = boot.to_string();
+        let argv = [&program, "run", &scenario.name, "--boot", &number];
+        let status = if boot + 1 < scenario.boots {
+            guest.run_to_reboot(&argv, timeout, sink)?
+        } else {
+            guest.run(&argv, timeout, sink)?
+        };
+        if status != 0 {
+            return Ok(status);
+        }
+    }
+    Ok(0)
+}
+
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
-    use anyhow::Result;
-
     use super::super::scenario::Tier;
     use super::super::tally::Tally;
     use super::*;
-    use crate::guest::Guest;
 
     /// Guests that know how many of them run at once, and what they were asked.
     #[derive(Clone, Default)]
@@ -167,6 +189,16 @@ mod tests {
             }
         }
 
+        fn run_to_reboot(
+            &mut self,
+            argv: &[&str],
+            timeout: Duration,
+            sink: &mut dyn FnMut(&[u8]),
+        ) -> Result<i32> {
+            sink(b"reboots ");
+            self.run(argv, timeout, sink)
+        }
+
         fn journal(&mut self) -> Result<String> {
             Ok(self
                 .0
@@ -197,6 +229,7 @@ mod tests {
             quick: false,
             full: false,
             exclusive,
+            boots: 1,
             timeout_s: 1,
         }
     }
@@ -259,5 +292,36 @@ mod tests {
             assert_eq!(report.tally().line(), line, "{name}");
             assert_eq!(fake.log.lock().unwrap().len(), runs, "{name}");
         }
+    }
+
+    #[test]
+    fn a_scenario_of_several_boots_goes_on_until_one_fails() {
+        for (name, ran, line) in [
+            ("passes", 3, "1 passed, 0 failed, 0 skipped"),
+            ("fails", 1, "0 passed, 1 failed, 0 skipped"),
+        ] {
+            let fake = Fake::default();
+            let folder = tempfile::tempdir().unwrap();
+            let report = Report::new(Tally::new(false), false, folder.path().to_owned());
+            let scenario = Scenario {
+                boots: 3,
+                ..scenario(name, false)
+            };
+            run_one(&mut fake.clone(), &scenario, &report);
+            assert_eq!(report.tally().line(), line, "{name}");
+            assert_eq!(fake.log.lock().unwrap().len(), ran, "{name}");
+        }
+        let mut guest = FakeGuest(Fake::default());
+        let mut output = Vec::new();
+        let scenario = Scenario {
+            boots: 3,
+            ..scenario("passes", false)
+        };
+        run_boots(&mut guest, &scenario, &mut |bytes| {
+            output.extend_from_slice(bytes);
+        })
+        .unwrap();
+        // All boots but the last.
+        assert_eq!(output, b"reboots reboots ");
     }
 }

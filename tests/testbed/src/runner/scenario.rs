@@ -16,8 +16,10 @@ pub enum Tier {
     Unit,
     /// systemd-nspawn.
     Container,
-    /// QEMU.
+    /// QEMU, which loads the kernel itself.
     Machine,
+    /// QEMU with UEFI, a boot loader and an EFI system partition: it can be rebooted.
+    Loader,
 }
 
 /// One scenario.
@@ -40,12 +42,20 @@ pub struct Scenario {
     /// Whether nothing else may run beside it: it measures times.
     #[serde(default)]
     pub exclusive: bool,
-    /// Seconds after which it is killed and has failed.
+    /// How many boots of one guest it takes; `PROGRAM run NAME --boot N` is run in each, counted from 0, and all but the
+    /// last end with a reboot.
+    #[serde(default = "one")]
+    pub boots: u32,
+    /// Seconds after which it is killed and has failed, in each boot.
     pub timeout_s: u64,
 }
 
 /// The programs of the payload that have scenarios.
 pub const PROGRAMS: [&str; 2] = ["guard-scenarios", "bench-scenarios"];
+
+fn one() -> u32 {
+    1
+}
 
 fn guard_scenarios() -> String {
     PROGRAMS[0].to_owned()
@@ -78,8 +88,15 @@ pub fn parse_list(text: &str) -> Result<Vec<Scenario>> {
         }
         if scenario.tiers.is_empty() || scenario.tiers.contains(&Tier::Unit) {
             bail!(
-                "line {number} of the scenario list: {} needs the tiers container, machine or both",
+                "line {number} of the scenario list: {} needs at least one of the tiers container, machine and loader",
                 scenario.name
+            );
+        }
+        if scenario.boots != 1 && (scenario.boots == 0 || scenario.tiers != [Tier::Loader]) {
+            bail!(
+                "line {number} of the scenario list: {} takes {} boots, which the tier loader alone has",
+                scenario.name,
+                scenario.boots
             );
         }
         scenarios.push(scenario);
@@ -106,6 +123,10 @@ mod tests {
         assert!(!list[1].quick && list[1].exclusive && list[1].full);
         assert_eq!(list[1].timeout(), Duration::from_secs(5));
         assert_eq!(list[0].program, "guard-scenarios");
+        assert_eq!(list[0].boots, 1);
+        let list =
+            parse_list(r#"{"name":"a","tiers":["loader"],"boots":3,"timeout_s":60}"#).unwrap();
+        assert_eq!(list[0].boots, 3);
     }
 
     #[test]
@@ -121,11 +142,19 @@ mod tests {
             ),
             (
                 r#"{"name":"a","tiers":[],"timeout_s":1}"#,
-                "needs the tiers",
+                "needs at least one of the tiers",
             ),
             (
                 r#"{"name":"a","tiers":["unit"],"timeout_s":1}"#,
-                "needs the tiers",
+                "needs at least one of the tiers",
+            ),
+            (
+                r#"{"name":"a","tiers":["machine"],"boots":2,"timeout_s":1}"#,
+                "the tier loader alone",
+            ),
+            (
+                r#"{"name":"a","tiers":["loader"],"boots":0,"timeout_s":1}"#,
+                "takes 0 boots",
             ),
             (r#"{"name":"a","tiers":["cloud"],"timeout_s":1}"#, "line 2"),
             ("not json", "line 2"),
