@@ -5,7 +5,7 @@ mod scenarios;
 
 use std::process::ExitCode;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use clap::Parser;
 
 use harness::outcome;
@@ -20,6 +20,9 @@ enum Command {
     Run {
         /// Its name.
         name: String,
+        /// Which of its boots this is.
+        #[arg(long, default_value_t = 0)]
+        boot: usize,
     },
     /// Call the bench service as the user whose process this is, once told to: what scenarios start.
     #[command(hide = true)]
@@ -43,10 +46,14 @@ fn act(command: &Command) -> Result<u8> {
     match command {
         Command::List => scenarios::print_list().map(|()| outcome::PASS),
         Command::Call { order } => harness::call::main(order).map(|()| outcome::PASS),
-        Command::Run { name } => {
+        Command::Run { name, boot } => {
             outcome::start();
             let scenario = scenarios::find(name)?;
-            Ok(outcome::conclude(name, (scenario.run)()))
+            let run = scenario
+                .boots
+                .get(*boot)
+                .with_context(|| format!("{name} has {} boots", scenario.boots.len()))?;
+            Ok(outcome::conclude(&scenario.named(*boot), run()))
         }
     }
 }

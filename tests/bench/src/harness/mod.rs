@@ -15,8 +15,10 @@ pub mod outcome;
 pub mod wait;
 
 pub mod agent;
+pub mod boots;
 pub mod call;
 pub mod kernel;
+pub mod prepared;
 pub mod product;
 pub mod service;
 pub mod tree;

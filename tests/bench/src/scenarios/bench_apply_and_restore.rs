@@ -10,6 +10,7 @@ use super::{MACHINE, Scenario};
 use crate::harness::command::{self, Ended};
 use crate::harness::kernel;
 use crate::harness::outcome::{Verdict, step};
+use crate::harness::prepared;
 use crate::harness::product::{CLI, bench, ended_with, said};
 use crate::harness::service;
 use crate::harness::wait;
@@ -21,7 +22,7 @@ pub const SCENARIO: Scenario = Scenario {
     full: false,
     exclusive: true,
     timeout_s: 300,
-    run,
+    boots: &[run],
 };
 
 /// The patience with a busy host.
@@ -111,37 +112,7 @@ fn knobs_of_a_virtual_machine(answer: &Value) -> Result<()> {
 
 /// As the kernel itself shows it, and as `bench status` judges it.
 fn is_prepared(profile: &str, parked: bool) -> Result<()> {
-    let config: Value = serde_json::from_str(&command::ok(&[CLI, "bench", "config", "--json"])?)?;
-    let cpus = |name: &str| -> Result<u64> {
-        let masks = config["masks"].as_array().context("no masks")?;
-        let mask = masks.iter().find(|mask| mask["name"] == name);
-        let hex = mask.and_then(|mask| mask["mask"].as_str()).context("none")?;
-        Ok(u64::from_str_radix(&hex.replace(',', ""), 16)?)
-    };
-    let off = if parked { cpus("parked")? } else { 0 };
-    ensure!(off != 0 || !parked, "the plan parks nothing: {config}");
-    let housekeeping = cpus("housekeeping")? & !off;
-    for file in [
-        "/proc/irq/default_smp_affinity",
-        "/sys/devices/virtual/workqueue/cpumask",
-    ] {
-        let mask = kernel::mask(file)?;
-        ensure!(
-            mask == housekeeping,
-            "{file} is {mask:x}, not {housekeeping:x}"
-        );
-    }
-    ensure!(
-        online()? == cpus("expected_online")? & !off,
-        "online: {:x}",
-        online()?
-    );
-    kernel::says("/sys/devices/system/cpu/smt/control", "off")?;
-    kernel::says("/proc/sys/vm/stat_interval", "120")?;
-    kernel::says("/proc/sys/kernel/perf_event_paranoid", "-1")?;
-    kernel::says("/proc/sys/kernel/kptr_restrict", "0")?;
-    ensure!(kernel::swaps()?.is_empty(), "{:?}", kernel::swaps()?);
-
+    prepared::isolating(parked)?;
     let status = bench(&["status", "--json", "--expect", profile])?;
     ended_with(&status, 1, "the assertion on a normal boot")?;
     let status: Value = serde_json::from_str(&status.stdout)?;
@@ -150,17 +121,4 @@ fn is_prepared(profile: &str, parked: bool) -> Result<()> {
         ensure!(of_the_boot || check["level"] != "differs", "{check}");
     }
     Ok(())
-}
-
-/// The CPUs that are online, as bits.
-fn online() -> Result<u64> {
-    let list = std::fs::read_to_string("/sys/devices/system/cpu/online")?;
-    let mut bits = 0;
-    for part in list.trim().split(',') {
-        let (first, last) = part.split_once('-').unwrap_or((part, part));
-        for cpu in first.parse::<u32>()?..=last.parse()? {
-            bits |= 1 << cpu;
-        }
-    }
-    Ok(bits)
 }

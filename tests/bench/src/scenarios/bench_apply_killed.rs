@@ -25,7 +25,7 @@ pub const SCENARIO: Scenario = Scenario {
     full: false,
     exclusive: false,
     timeout_s: 240,
-    run,
+    boots: &[run],
 };
 
 /// In the service's own view a setting is this pipe: whoever reads it waits.

@@ -21,7 +21,7 @@ pub const SCENARIO: Scenario = Scenario {
     full: false,
     exclusive: false,
     timeout_s: 180,
-    run,
+    boots: &[run],
 };
 
 const CFG: &str = "boot/grub/grub.cfg";

@@ -19,7 +19,7 @@ pub const SCENARIO: Scenario = Scenario {
     full: false,
     exclusive: false,
     timeout_s: 180,
-    run,
+    boots: &[run],
 };
 
 const DENIED_BY_THE_BUS: &str = "org.freedesktop.DBus.Error.AccessDenied";

@@ -26,7 +26,7 @@ pub const SCENARIO: Scenario = Scenario {
     full: false,
     exclusive: false,
     timeout_s: 120,
-    run,
+    boots: &[run],
 };
 
 /// A file that Apply reads before it changes anything.

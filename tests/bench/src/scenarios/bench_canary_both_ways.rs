@@ -12,7 +12,7 @@ pub const SCENARIO: Scenario = Scenario {
     full: false,
     exclusive: true,
     timeout_s: 300,
-    run,
+    boots: &[run],
 };
 
 /// The first thread of each of the machine's four cores.

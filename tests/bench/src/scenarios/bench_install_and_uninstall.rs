@@ -20,7 +20,7 @@ pub const SCENARIO: Scenario = Scenario {
     full: false,
     exclusive: false,
     timeout_s: 120,
-    run,
+    boots: &[run],
 };
 
 const MACHINE: &str = "/etc/bench-profile/machine.toml";

@@ -18,7 +18,7 @@ pub const SCENARIO: Scenario = Scenario {
     full: false,
     exclusive: false,
     timeout_s: 120,
-    run,
+    boots: &[run],
 };
 
 const PREP: &str = "bench-prep.service";

@@ -20,7 +20,7 @@ pub const SCENARIO: Scenario = Scenario {
     full: false,
     exclusive: false,
     timeout_s: 180,
-    run,
+    boots: &[run],
 };
 
 /// Measured on.

@@ -18,7 +18,7 @@ pub const SCENARIO: Scenario = Scenario {
     full: false,
     exclusive: false,
     timeout_s: 60,
-    run,
+    boots: &[run],
 };
 
 /// As `workload-guard bench status`, where there is neither sysfs nor most of procfs.

@@ -1,7 +1,7 @@
 //! The scenarios, one file each.
 
 use anyhow::{Context, Result};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use crate::harness::outcome::Verdict;
 
@@ -18,11 +18,23 @@ pub struct Scenario {
     pub full: bool,
     /// Whether nothing else may run on the host meanwhile, since it measures.
     pub exclusive: bool,
-    /// Seconds after which it is killed and has failed.
+    /// Seconds after which it is killed and has failed, in each boot.
     pub timeout_s: u32,
-    /// What it does, as root.
-    #[serde(skip)]
-    pub run: fn() -> Verdict,
+    /// What it does, as root, in each boot of the guest. All but the last end with a reboot, as [`boots`] has it.
+    ///
+    /// [`boots`]: crate::harness::boots
+    #[serde(serialize_with = "count")]
+    pub boots: &'static [fn() -> Verdict],
+}
+
+impl Scenario {
+    /// Its name, with the boot where there are several.
+    pub fn named(&self, boot: usize) -> String {
+        match self.boots.len() {
+            1 => self.name.to_owned(),
+            boots => format!("{}, boot {} of {boots}", self.name, boot + 1),
+        }
+    }
 }
 
 /// A kind of guest.
@@ -33,6 +45,8 @@ pub enum Tier {
     Container,
     /// A virtual machine, with a kernel of its own.
     Machine,
+    /// One that boots through UEFI and a boot loader, and can be rebooted.
+    Loader,
 }
 
 /// Of any container.
@@ -41,6 +55,12 @@ const CONTAINER: &[Tier] = &[Tier::Container];
 const ANY: &[Tier] = &[Tier::Container, Tier::Machine];
 /// Of the machine alone.
 const MACHINE: &[Tier] = &[Tier::Machine];
+/// Of the machine that boots by itself.
+const LOADER: &[Tier] = &[Tier::Loader];
+
+fn count<S: Serializer>(boots: &&[fn() -> Verdict], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_u64(boots.len() as u64)
+}
 
 /// Declares the modules and the list in one go.
 macro_rules! scenarios {
@@ -56,7 +76,11 @@ macro_rules! scenarios {
 scenarios! {
     bench_apply_and_restore,
     bench_apply_killed,
+    bench_boot_canary_names_the_cause,
     bench_boot_entries_over_the_bus,
+    bench_boot_grub,
+    bench_boot_multi_core_once,
+    bench_boot_single_core_and_unlimited,
     bench_bus_asks_who_calls,
     bench_bus_one_change_at_a_time,
     bench_canary_both_ways,
