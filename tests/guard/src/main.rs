@@ -3,6 +3,7 @@
 mod chaos;
 mod client;
 mod demo;
+mod docs;
 #[path = "../../../dbus-interfaces/examples/app.rs"]
 mod example_app;
 mod experiment;

@@ -5,7 +5,7 @@ use clap::{Parser, Subcommand};
 
 use crate::container::launch::{self, Launch};
 use crate::install::{self, InstallArgs, UninstallArgs};
-use crate::{demo, experiment, images_command, progress, replay, runner, shell};
+use crate::{demo, experiment, images_command, package, progress, replay, runner, shell};
 
 /// Builds, tests and shows Linux Workload Guard in real systemds of its own.
 #[derive(Debug, Parser)]
@@ -33,6 +33,9 @@ enum Cmd {
     Install(InstallArgs),
     /// Removes what `install` wrote; settings and history stay.
     Uninstall(UninstallArgs),
+    /// Builds packages of distributions.
+    #[command(subcommand)]
+    Package(package::Command),
     /// Becomes systemd-nspawn; for ourselves only.
     #[command(hide = true)]
     ContainerLaunch(Launch),
@@ -51,6 +54,7 @@ pub fn run() -> Result<u8> {
         Cmd::Shell(args) => shell::run(&args),
         Cmd::Install(args) => install::install(args).map(|()| 0),
         Cmd::Uninstall(args) => install::uninstall(args).map(|()| 0),
+        Cmd::Package(command) => package::run(&command).map(|()| 0),
         Cmd::ContainerLaunch(launch) => launch::run(&launch).map(|()| 1),
     }
 }

@@ -56,7 +56,7 @@ pub trait GuestSource: Send {
 /// A directory on the host with the product, as a guest sees it at [`PAYLOAD_IN_GUEST`]:
 /// `workload-guardd`, `workload-guard`, `bench-prepd` (release builds), `guard-scenarios`, `bench-scenarios`,
 /// `guard-benchmarks`, `xtask`,
-/// `units/`, `config/`, `polkit/`.
+/// `units/`, `config/`, `polkit/`, `docs/`, README.md, CHANGELOG.md, LICENSE.
 #[derive(Debug, Clone)]
 pub struct Payload {
     dir: PathBuf,

@@ -10,6 +10,7 @@ mod images;
 mod images_command;
 mod install;
 mod machine;
+mod package;
 mod payload;
 mod process;
 mod progress;

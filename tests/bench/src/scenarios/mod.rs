@@ -89,6 +89,7 @@ scenarios! {
     bench_run_audits_interrupts,
     bench_service_ends_when_idle,
     bench_status_anywhere,
+    packages_come_and_go,
 }
 
 /// The scenario of that name.

@@ -106,6 +106,7 @@ scenarios! {
     degraded_without_cpu_controller,
     install_uninstall_leaves_no_trace,
     install_replaces_python_original,
+    documentation_runs,
     cli_status_json,
     history_and_diagnosis,
     cli_run_exit_status_and_terminal,

@@ -51,6 +51,9 @@ pub const LOADER: &[Package] = &[
     package("mtools", "mcopy"),
 ];
 
+/// What looks for mistakes in Debian packages.
+pub const LINTIAN: &[Package] = &[package("lintian", "lintian")];
+
 /// Makes sure that the packages are there.
 ///
 /// # Errors

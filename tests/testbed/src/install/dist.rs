@@ -29,6 +29,11 @@ impl Dist {
         })
     }
 
+    /// Programs that were built to `programs`, and the checkout `data`.
+    pub fn new(programs: PathBuf, data: PathBuf) -> Dist {
+        Dist { programs, data }
+    }
+
     /// Builds the release programs of these parts of the workspace that we are in.
     pub fn build(parts: &[Part]) -> Result<Dist> {
         let workspace = Workspace::locate()?;

@@ -61,11 +61,7 @@ pub fn stage_below(root: &Path, items: Vec<Item>) -> Result<()> {
             content: item.content.clone(),
         })?;
     }
-    staged.commit()?;
-    for item in &items {
-        println!("staged {}", item.target.display());
-    }
-    Ok(())
+    staged.commit()
 }
 
 /// `path` as it is below `root`.

@@ -41,6 +41,8 @@ pub enum Dir {
     GrubGenerators,
     /// Examples of the benchmark profiles.
     BenchExamples,
+    /// Settings for all users.
+    Settings,
 }
 
 /// The folders of one installation.
@@ -80,6 +82,14 @@ impl Folders {
         })
     }
 
+    /// Those of a Debian package.
+    pub fn debian() -> Folders {
+        Folders::System {
+            prefix: "/usr".into(),
+            zsh: "zsh/vendor-completions",
+        }
+    }
+
     /// One of them.
     ///
     /// # Errors
@@ -102,7 +112,8 @@ impl Folders {
                 | Dir::LimineHooks
                 | Dir::KernelHooks
                 | Dir::GrubGenerators
-                | Dir::BenchExamples => {
+                | Dir::BenchExamples
+                | Dir::Settings => {
                     bail!("{dir:?} is of the whole system; it is installed with --system")
                 }
             },
@@ -129,6 +140,7 @@ impl Folders {
                     }
                     Dir::KernelHooks => "/etc/kernel/install.d".into(),
                     Dir::GrubGenerators => "/etc/grub.d".into(),
+                    Dir::Settings => "/etc/linux-workload-guard".into(),
                     Dir::BenchExamples => share.join("doc/workload-guard-bench/examples"),
                 }
             }

@@ -12,7 +12,6 @@ use super::folders::{Dir, Folders};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, clap::ValueEnum)]
 pub enum Part {
     /// The command line, its manual and completions.
-    #[value(skip)]
     Common,
     /// The guard of a user's session.
     Guard,
@@ -37,6 +36,8 @@ enum Source {
     Page,
     /// A symbolic link to a neighbour.
     Link(&'static str),
+    /// Settings: a package has them as a configuration file; an installer leaves the built-in ones in force.
+    Conffile(&'static str),
 }
 
 /// One line of the list.
@@ -44,7 +45,7 @@ enum Source {
 struct Entry(Part, Dir, &'static str, Source);
 
 use Part::{Bench, Common, Guard};
-use Source::{Data, Link, Page, Program, Says, Script, Text};
+use Source::{Conffile, Data, Link, Page, Program, Says, Script, Text};
 
 /// The pages of the manual, one a line, as `workload-guard man --list` prints them.
 const PAGES: &str = include_str!("../../../../cli/src/manual/pages.txt");
@@ -69,6 +70,7 @@ const LAYOUT: &[Entry] = &[
     Entry(Guard, Dir::UserUnits, "browser-automation.slice", Data("units/user/browser-automation.slice")),
     Entry(Guard, Dir::UserUnits, "workload-guard-metrics.service", Text("units/user/workload-guard-metrics.service")),
     Entry(Guard, Dir::UserUnits, "workload-guard-metrics.timer", Data("units/user/workload-guard-metrics.timer")),
+    Entry(Guard, Dir::Settings, "guard.toml", Conffile("config/guard.toml")),
     Entry(Guard, Dir::SessionServices, "org.workloadguard.Guard1.service", Data("units/user/dbus-1/org.workloadguard.Guard1.service")),
 
     Entry(Bench, Dir::SystemDaemon, "bench-prepd", Program),
@@ -131,6 +133,14 @@ impl Item {
             content: Content::File { bytes, mode },
         }
     }
+
+    /// The bytes of a program; none of anything else.
+    pub fn program(&self) -> Option<&[u8]> {
+        match &self.content {
+            Content::File { bytes, mode } if mode & 0o111 != 0 => Some(bytes),
+            _ => None,
+        }
+    }
 }
 
 fn page(name: &'static str) -> Entry {
@@ -147,12 +157,14 @@ fn page(name: &'static str) -> Entry {
     Entry(part, Dir::Share(folder), name, Page)
 }
 
+fn all() -> impl Iterator<Item = Entry> {
+    LAYOUT.iter().copied().chain(PAGES.lines().map(page))
+}
+
 fn entries(parts: &[Part]) -> impl Iterator<Item = Entry> {
-    LAYOUT
-        .iter()
-        .copied()
-        .chain(PAGES.lines().map(page))
+    all()
         .filter(move |entry| entry.0 == Common || parts.contains(&entry.0))
+        .filter(|entry| !matches!(entry.3, Conffile(_)))
 }
 
 /// The programs of these parts, which are packages of the same names.
@@ -177,10 +189,18 @@ pub fn items(folders: &Folders, parts: &[Part], dist: &Dist) -> Result<Vec<Item>
         .collect()
 }
 
+/// The files of exactly these parts with their settings, as a package has them.
+pub fn packaged(folders: &Folders, parts: &[Part], dist: &Dist) -> Result<Vec<Item>> {
+    all()
+        .filter(|entry| parts.contains(&entry.0))
+        .map(|entry| item(entry, folders, dist))
+        .collect()
+}
+
 fn item(Entry(_, dir, name, source): Entry, folders: &Folders, dist: &Dist) -> Result<Item> {
     let (bytes, mode) = match source {
         Program => (dist.program(name)?, 0o755),
-        Data(file) => (dist.data(file)?, 0o644),
+        Data(file) | Conffile(file) => (dist.data(file)?, 0o644),
         Says(words) => (dist.ask_cli(words)?, 0o644),
         Page => (dist.ask_cli(&["man", name])?, 0o644),
         Text(file) | Script(file) => {
@@ -291,7 +311,7 @@ mod tests {
         );
         let checkout = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
         for entry in LAYOUT {
-            if let Data(file) | Text(file) | Script(file) = entry.3 {
+            if let Data(file) | Text(file) | Script(file) | Conffile(file) = entry.3 {
                 assert!(checkout.join(file).is_file(), "{file}");
             }
         }

@@ -21,9 +21,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail, ensure};
 
-use dist::Dist;
-use folders::Folders;
-use layout::Part;
+pub use dist::Dist;
+pub use files::stage_below;
+pub use folders::Folders;
+pub use layout::{Item, Part, packaged};
 use places::Places;
 use session::Systemctl;
 
@@ -44,8 +45,9 @@ With --system, as root: the bench profiles and the command line, below /usr/loca
 /etc/dbus-1/system.d and the polkit actions to /usr/share/polkit-1/actions, since nothing reads them elsewhere. \
 What is replaced is copied to /var/backups/bench-profile/TIME first. An existing /etc/bench-profile/machine.toml is \
 kept; else the older tools' machine.conf is taken over, or `bench plan` proposes one.\n\n\
-With the variable DESTDIR the files go below that folder and nothing else happens: no systemd is told, no settings \
-are written, and no list for `uninstall` is kept.")]
+With the variable DESTDIR the files go below that folder and nothing else happens: no systemd is told, and no list for \
+`uninstall` is kept. With --system it is exactly the parts that were named, with their settings for all users, as a \
+package wants them.")]
 pub struct InstallArgs {
     /// Installs what lies in FOLDER (programs, units, config, polkit) instead of building it.
     #[arg(long, value_name = "FOLDER")]
@@ -134,13 +136,22 @@ fn stage(root: &Path, args: &InstallArgs) -> Result<()> {
         root.display()
     );
     let (folders, parts) = if args.system {
-        (Folders::system(args.prefix())?, args.parts())
+        let parts = if args.parts.is_empty() {
+            vec![Part::Common, Part::Bench]
+        } else {
+            args.parts.clone()
+        };
+        (Folders::system(args.prefix())?, parts)
     } else {
         let places = Places::from_environment(args.prefix.as_deref())?;
         (Folders::home(&places), vec![Part::Guard])
     };
     let dist = args.dist(&parts)?;
-    let items = layout::items(&folders, &parts, &dist)?;
+    let items = if args.system {
+        layout::packaged(&folders, &parts, &dist)?
+    } else {
+        layout::items(&folders, &parts, &dist)?
+    };
     if let Some(list) = &args.list {
         let lines: String = items
             .iter()

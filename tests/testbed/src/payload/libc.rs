@@ -18,6 +18,9 @@ impl fmt::Display for Version {
     }
 }
 
+/// Debian 12's, the oldest that packages are for.
+pub const DEBIAN_12: Version = Version(2, 36);
+
 /// This machine's.
 pub fn of_host() -> Result<Version> {
     let text = process::output_of(Command::new("getconf").arg("GNU_LIBC_VERSION"))?;
@@ -33,6 +36,26 @@ pub fn of_tree(tree: &Path) -> Result<Version> {
     let status = std::fs::read_to_string(&path)
         .with_context(|| format!("cannot read {}", path.display()))?;
     in_status(&status).with_context(|| format!("{} has no libc6 with a version", path.display()))
+}
+
+/// The newest that a program asks for; none when it has its own built in.
+///
+/// A program that is linked dynamically names its interpreter, and the versions of the symbols that it needs.
+pub fn needed_by(program: &[u8]) -> Option<Version> {
+    const VERSION: &[u8] = b"\0GLIBC_";
+    if !program.windows(8).any(|window| window == b"ld-linux") {
+        return None;
+    }
+    program
+        .windows(VERSION.len())
+        .enumerate()
+        .filter(|(_, window)| *window == VERSION)
+        .filter_map(|(at, _)| {
+            let text = &program[at + VERSION.len()..];
+            let end = text.iter().position(|&byte| byte == 0)?;
+            parse(std::str::from_utf8(&text[..end]).ok()?)
+        })
+        .max()
 }
 
 fn in_status(status: &str) -> Option<Version> {
@@ -70,6 +93,16 @@ mod tests {
                       Version: 2.41-12+deb13u5\n\nPackage: x\nVersion: 1\n";
         assert_eq!(in_status(status).unwrap().to_string(), "2.41");
         assert_eq!(in_status("Package: x\nVersion: 1\n"), None);
+    }
+
+    #[test]
+    fn what_a_program_needs_is_read_from_its_symbols() {
+        let this = std::fs::read(std::env::current_exe().unwrap()).unwrap();
+        let needed = needed_by(&this).expect("tests are linked dynamically");
+        assert!(needed >= Version(2, 17) && needed <= of_host().unwrap());
+        assert_eq!(needed_by(b"\x7fELF\0GLIBC_2.5\0"), None);
+        let old = b"/lib64/ld-linux-x86-64.so.2\0GLIBC_2.9\0GLIBC_2.34\0GLIBC_PRIVATE\0";
+        assert_eq!(needed_by(old), Some(Version(2, 34)));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Builds the product and lays it out as the guests see it.
 
-mod libc;
+pub mod libc;
 mod workspace;
 
 use std::cell::OnceCell;
@@ -33,7 +33,9 @@ const TOOLS: &[(&str, &str)] = &[
 ];
 
 /// Folders of the checkout that an installation copies from.
-const FOLDERS: &[&str] = &["units", "config", "polkit", "boot/hooks"];
+const FOLDERS: &[&str] = &["units", "config", "polkit", "boot/hooks", "docs"];
+/// Files of the checkout that a package carries, and that the guests read.
+const FILES: &[&str] = &["README.md", "CHANGELOG.md", "LICENSE"];
 
 /// Which build the guests get.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -133,6 +135,16 @@ impl Payloads {
     }
 }
 
+/// Builds what is shipped so that it runs with the C library `oldest` and newer ones; returns the folder.
+pub fn build_for(workspace: &Workspace, oldest: libc::Version) -> Result<PathBuf> {
+    let linkage = if libc::of_host()? <= oldest {
+        Linkage::Shared
+    } else {
+        Linkage::Static
+    };
+    build(workspace, PRODUCT, Profile::Release, linkage)
+}
+
 /// Builds the programs; returns the folder that they are in.
 fn build(
     workspace: &Workspace,
@@ -201,6 +213,12 @@ fn lay_out(workspace: &Workspace, programs: &[(&Path, &[(&str, &str)])]) -> Resu
         let source = workspace.workspace_root.join(name);
         if source.is_dir() {
             copy_tree(&source, &folder.path().join(name))?;
+        }
+    }
+    for name in FILES {
+        let source = workspace.workspace_root.join(name);
+        if source.is_file() {
+            copy(&source, &folder.path().join(name))?;
         }
     }
     Ok(Built {
