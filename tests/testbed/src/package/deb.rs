@@ -28,7 +28,7 @@ pub struct Args {
     /// The part of the version behind the last dash.
     #[arg(long, default_value = "1")]
     revision: String,
-    /// How the files are compressed: xz, zstd, gzip or none.
+    /// How the files are compressed: xz, gzip or none; lintian takes no other.
     #[arg(long, default_value = "xz")]
     compression: String,
     /// Has lintian look for mistakes, and fails where it finds an error; installs it when it may.
