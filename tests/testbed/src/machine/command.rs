@@ -96,6 +96,11 @@ pub fn machine(
         Purpose::Boot => format!("file={DISK},if=none,id=root,format=raw"),
         Purpose::Restore => format!("file={DISK},if=none,id=root,format=raw,snapshot=on"),
     };
+    // UEFI of QEMU finds only disks that are in the boot order, and GRUB's modules are on this one.
+    let root_device = match hardware.firmware {
+        Firmware::Kernel => "virtio-blk-pci,drive=root",
+        Firmware::Uefi => "virtio-blk-pci,drive=root,bootindex=2",
+    };
     // QEMU's option syntax: a comma in a value is doubled.
     let payload = payload.display().to_string().replace(',', ",,");
     let mut arguments = base(hardware, accelerator);
@@ -103,12 +108,7 @@ pub fn machine(
         arguments.extend(words(&["-kernel", KERNEL, "-initrd", INITRD]));
         arguments.extend(words(&["-append", &kernel_command_line()]));
     }
-    arguments.extend(words(&[
-        "-drive",
-        &root,
-        "-device",
-        "virtio-blk-pci,drive=root",
-    ]));
+    arguments.extend(words(&["-drive", &root, "-device", root_device]));
     arguments.extend(words(&[
         "-drive",
         &format!("file={payload},if=none,id=payload,format=raw,readonly=on"),
