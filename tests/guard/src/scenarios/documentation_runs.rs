@@ -17,7 +17,7 @@ pub const SCENARIO: Scenario = Scenario {
     // Budgets hold there, and the kernel tells of new programs: what the pages show.
     tiers: MACHINE,
     quick: false,
-    full: false,
+    full: true,
     exclusive: false,
     timeout_s: 300,
     run,
