@@ -213,11 +213,12 @@ impl Guard {
                 wake::stop(&signals),
                 future::or(
                     future::or(
-                        future::or(wake::command(&mut commands), self.jobs.next()),
+                        // Before what callers want: else those who take and leave without a pause fill the holds up.
                         future::or(
                             async { Wake::OwnerLeft(self.owners.next().await) },
-                            self.steering.drop_ins(),
+                            wake::command(&mut commands),
                         ),
+                        future::or(self.jobs.next(), self.steering.drop_ins()),
                     ),
                     future::or(
                         wake::manager(&mut manager),
