@@ -5,10 +5,8 @@
 mod support;
 
 use std::collections::HashMap;
-use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 
-use futures_lite::future;
 use support::{assert_documented, compare, introspect};
 use workload_guard_dbus::types::{
     ClassRow, Explained, HoldRow, SettingRow, SignalRow, State, StatisticsRow, Verdict, WatchedRow,
@@ -267,25 +265,13 @@ const WORKLOAD: &str = "/org/workloadguard/Guard1/workload/x";
 
 /// A server and a client on a socket pair: no bus is needed.
 fn connect() -> (zbus::Connection, zbus::Connection) {
-    let (server, client) = UnixStream::pair().expect("a socket pair");
     let backend = Arc::new(Fake);
-    let server = async {
-        zbus::connection::Builder::async_io_unix_stream(server)
-            .server(zbus::Guid::generate())?
-            .p2p()
+    support::connect(|server| {
+        server
             .serve_at(names::GUARD_PATH, Guard1(backend.clone()))?
             .serve_at(names::GUARD_PATH, Quota1(backend.clone()))?
-            .serve_at(WORKLOAD, Workload1(backend))?
-            .build()
-            .await
-    };
-    let client = async {
-        zbus::connection::Builder::async_io_unix_stream(client)
-            .p2p()
-            .build()
-            .await
-    };
-    async_io::block_on(future::try_zip(server, client)).expect("both ends connect")
+            .serve_at(WORKLOAD, Workload1(backend))
+    })
 }
 
 #[test]

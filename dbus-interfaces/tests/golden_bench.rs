@@ -3,10 +3,8 @@
 mod support;
 
 use std::collections::HashMap;
-use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 
-use futures_lite::future;
 use support::{assert_documented, compare, introspect};
 use workload_guard_dbus::bench_prep1::Call;
 use workload_guard_dbus::bench_types::{CheckRow, EntryRow, KnobRow};
@@ -72,22 +70,7 @@ impl BenchPrep1Backend for Fake {
 }
 
 fn connect() -> (zbus::Connection, zbus::Connection) {
-    let (server, client) = UnixStream::pair().expect("a socket pair");
-    let server = async {
-        zbus::connection::Builder::async_io_unix_stream(server)
-            .server(zbus::Guid::generate())?
-            .p2p()
-            .serve_at(names::BENCH_PATH, BenchPrep1(Arc::new(Fake)))?
-            .build()
-            .await
-    };
-    let client = async {
-        zbus::connection::Builder::async_io_unix_stream(client)
-            .p2p()
-            .build()
-            .await
-    };
-    async_io::block_on(future::try_zip(server, client)).expect("both ends connect")
+    support::connect(|server| server.serve_at(names::BENCH_PATH, BenchPrep1(Arc::new(Fake))))
 }
 
 #[test]

@@ -3,10 +3,8 @@
 mod support;
 
 use std::collections::HashMap;
-use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 
-use futures_lite::future;
 use support::{assert_documented, compare, introspect};
 use workload_guard_dbus::dict::Dict;
 use workload_guard_dbus::history1::{FindingRow, ShareRow};
@@ -78,23 +76,11 @@ impl Profile1Backend for Fake {
 }
 
 fn connect() -> (zbus::Connection, zbus::Connection) {
-    let (server, client) = UnixStream::pair().expect("a socket pair");
-    let server = async {
-        zbus::connection::Builder::async_io_unix_stream(server)
-            .server(zbus::Guid::generate())?
-            .p2p()
+    support::connect(|server| {
+        server
             .serve_at(names::GUARD_PATH, History1(Arc::new(Fake)))?
-            .serve_at(names::GUARD_PATH, Profile1(Arc::new(Fake)))?
-            .build()
-            .await
-    };
-    let client = async {
-        zbus::connection::Builder::async_io_unix_stream(client)
-            .p2p()
-            .build()
-            .await
-    };
-    async_io::block_on(future::try_zip(server, client)).expect("both ends connect")
+            .serve_at(names::GUARD_PATH, Profile1(Arc::new(Fake)))
+    })
 }
 
 #[test]

@@ -1,6 +1,23 @@
-//! Introspection XML, compared and read.
+//! A server and its client without a bus between them; introspection XML, compared and read.
 
+use std::os::unix::net::UnixStream;
 use std::path::Path;
+
+use futures_lite::future;
+use zbus::connection::Builder;
+
+/// A connection whose objects `serve` adds, and its peer.
+pub fn connect(
+    serve: impl FnOnce(Builder<'_>) -> zbus::Result<Builder<'_>>,
+) -> (zbus::Connection, zbus::Connection) {
+    let (server, client) = UnixStream::pair().expect("a socket pair");
+    let server = async {
+        let server = Builder::async_io_unix_stream(server).server(zbus::Guid::generate())?;
+        serve(server.p2p())?.build().await
+    };
+    let client = Builder::async_io_unix_stream(client).p2p().build();
+    async_io::block_on(future::try_zip(server, client)).expect("both ends connect")
+}
 
 /// The `<interface>` element of `name`, as the object serves it.
 pub fn introspect(client: &zbus::Connection, path: &str, name: &str) -> String {
